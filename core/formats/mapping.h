@@ -1,0 +1,46 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#pragma once
+
+#include <glib-object.h>
+#include "../api.h"
+
+G_BEGIN_DECLS
+
+/**
+ * RunnelLoadMode:
+ * @RUNNEL_LOAD_MODE_MAP: map the file; pages are shared between processes
+ * @RUNNEL_LOAD_MODE_READ: read it into memory; safe when the file may be
+ *   truncated while it is in use
+ *
+ * How a model file comes into memory.
+ */
+typedef enum {
+  RUNNEL_LOAD_MODE_MAP,
+  RUNNEL_LOAD_MODE_READ,
+} RunnelLoadMode;
+
+#define RUNNEL_TYPE_LOAD_MODE (runnel_load_mode_get_type ())
+RUNNEL_API GType runnel_load_mode_get_type (void);
+
+/* A file's bytes, or somebody's bytes under a name. */
+typedef struct _RunnelMapping RunnelMapping;
+
+RunnelMapping *runnel_mapping_open (const char *path, RunnelLoadMode mode,
+                                    GError **error);
+RunnelMapping *runnel_mapping_new_from_bytes (GBytes *bytes, const char *name);
+RunnelMapping *runnel_mapping_ref (RunnelMapping *self);
+void runnel_mapping_unref (RunnelMapping *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelMapping, runnel_mapping_unref)
+
+const guint8 *runnel_mapping_data (const RunnelMapping *self);
+gsize runnel_mapping_size (const RunnelMapping *self);
+const char *runnel_mapping_name (const RunnelMapping *self);
+/* Gives the whole pages inside the range back to the system (by the run-time
+ * page size). Mapped pages can be read again; pages that were read in cannot
+ * (they read as zero), so call it only for what has been repacked. */
+void runnel_mapping_release (RunnelMapping *self, gsize offset, gsize length);
+
+G_END_DECLS

@@ -1,0 +1,35 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#pragma once
+
+#include <glib-object.h>
+#include "tensor.h"
+
+G_BEGIN_DECLS
+
+/* A safetensors checkpoint: one file, or an index that names shards. Types
+ * F32, F16 and BF16; anything else is an error when the tensor is asked for.
+ * Source: the safetensors format description by Hugging Face. */
+typedef struct _RunnelSafetensors RunnelSafetensors;
+
+/* @path is a .safetensors file, a .safetensors.index.json, or a folder that
+ * holds model.safetensors or model.safetensors.index.json. */
+RunnelSafetensors *runnel_safetensors_open (const char *path,
+                                            RunnelLoadMode mode,
+                                            GError **error);
+RunnelSafetensors *runnel_safetensors_new (RunnelMapping *mapping,
+                                           GError **error);
+RunnelSafetensors *runnel_safetensors_ref (RunnelSafetensors *self);
+void runnel_safetensors_unref (RunnelSafetensors *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelSafetensors, runnel_safetensors_unref)
+
+gsize runnel_safetensors_n_tensors (const RunnelSafetensors *self);
+/* dims in our order: dims[0] is the last (fastest) axis of the file's shape. */
+const RunnelTensor *runnel_safetensors_tensor (const RunnelSafetensors *self,
+                                               gsize i);
+const RunnelTensor *runnel_safetensors_find (const RunnelSafetensors *self,
+                                             const char *name);
+
+G_END_DECLS

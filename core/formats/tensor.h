@@ -1,0 +1,59 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#pragma once
+
+#include <glib.h>
+#include "mapping.h"
+
+G_BEGIN_DECLS
+
+/* ggml's tensor types by their numbers in GGUF files. */
+typedef enum {
+  RUNNEL_TENSOR_F32 = 0,
+  RUNNEL_TENSOR_F16 = 1,
+  RUNNEL_TENSOR_Q4_0 = 2,
+  RUNNEL_TENSOR_Q4_1 = 3,
+  RUNNEL_TENSOR_Q5_0 = 6,
+  RUNNEL_TENSOR_Q5_1 = 7,
+  RUNNEL_TENSOR_Q8_0 = 8,
+  RUNNEL_TENSOR_Q2_K = 10,
+  RUNNEL_TENSOR_Q3_K = 11,
+  RUNNEL_TENSOR_Q4_K = 12,
+  RUNNEL_TENSOR_Q5_K = 13,
+  RUNNEL_TENSOR_Q6_K = 14,
+  RUNNEL_TENSOR_BF16 = 30,
+} RunnelTensorType;
+
+typedef struct {
+  const char *name;         /* upper case, as people write it: "Q4_1" */
+  guint block_elements;     /* elements in a block (1 for floats) */
+  guint block_bytes;
+} RunnelTensorTypeInfo;
+
+/* NULL for a number that is no type of ours. */
+const RunnelTensorTypeInfo *runnel_tensor_type_info (guint type);
+
+#define RUNNEL_TENSOR_MAX_DIMS 4
+
+/* A tensor as a file holds it. dims[0] is the length of a row (the fastest
+ * axis); a matrix of R rows and C columns has dims {C, R}. Checked by the
+ * reader: offset and bytes lie inside the file, whole blocks, no wrap. */
+typedef struct {
+  const char *name;
+  RunnelTensorType type;
+  guint n_dims;
+  guint64 dims[RUNNEL_TENSOR_MAX_DIMS];   /* unused ones are 1 */
+  RunnelMapping *mapping;                 /* borrowed */
+  gsize offset;                           /* from the mapping's start */
+  gsize bytes;
+} RunnelTensor;
+
+static inline const guint8 *
+runnel_tensor_data (const RunnelTensor *tensor)
+{
+  return runnel_mapping_data (tensor->mapping) + tensor->offset;
+}
+
+G_END_DECLS

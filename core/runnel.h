@@ -1,0 +1,11 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * The public face of librunnel. Internal headers end in -private.h or belong
+ * to rooms that this file does not name.
+ */
+#pragma once
+
+#include "api.h"
+#include "error.h"
