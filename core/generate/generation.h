@@ -1,0 +1,186 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#pragma once
+
+#include <gio/gio.h>
+#include "../api.h"
+#include "../model/sequence.h"
+#include "sampler.h"
+
+G_BEGIN_DECLS
+
+/**
+ * RunnelFinishReason:
+ * @RUNNEL_FINISH_REASON_NONE: not finished
+ * @RUNNEL_FINISH_REASON_STOP: a stop token or stop string
+ * @RUNNEL_FINISH_REASON_LENGTH: max-tokens, or the context is full
+ * @RUNNEL_FINISH_REASON_CANCELLED: cancelled; what came stays
+ * @RUNNEL_FINISH_REASON_ERROR: failed
+ *
+ * Why a reply ended.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+  RUNNEL_FINISH_REASON_NONE,
+  RUNNEL_FINISH_REASON_STOP,
+  RUNNEL_FINISH_REASON_LENGTH,
+  RUNNEL_FINISH_REASON_CANCELLED,
+  RUNNEL_FINISH_REASON_ERROR,
+} RunnelFinishReason;
+
+#define RUNNEL_TYPE_FINISH_REASON (runnel_finish_reason_get_type ())
+RUNNEL_API GType runnel_finish_reason_get_type (void);
+
+/**
+ * RunnelOverflowPolicy:
+ * @RUNNEL_OVERFLOW_POLICY_ERROR: a prompt over the context is an error; a
+ *   reply that fills it ends with reason length
+ * @RUNNEL_OVERFLOW_POLICY_TRUNCATE: the prompt loses its middle (after
+ *   n-keep), the reply ends with reason length
+ * @RUNNEL_OVERFLOW_POLICY_SHIFT: the oldest rows after n-keep are dropped, at
+ *   least a quarter of the context at once, and generation goes on
+ * @RUNNEL_OVERFLOW_POLICY_STOP: a prompt over the context gives an empty
+ *   reply with reason length, as does a full context
+ *
+ * What happens at the end of the context.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+  RUNNEL_OVERFLOW_POLICY_ERROR,
+  RUNNEL_OVERFLOW_POLICY_TRUNCATE,
+  RUNNEL_OVERFLOW_POLICY_SHIFT,
+  RUNNEL_OVERFLOW_POLICY_STOP,
+} RunnelOverflowPolicy;
+
+#define RUNNEL_TYPE_OVERFLOW_POLICY (runnel_overflow_policy_get_type ())
+RUNNEL_API GType runnel_overflow_policy_get_type (void);
+
+/**
+ * RunnelPromptFit:
+ * @RUNNEL_PROMPT_FIT_WHOLE: the prompt goes in as it is
+ * @RUNNEL_PROMPT_FIT_CUT: the returned tokens go in instead
+ * @RUNNEL_PROMPT_FIT_NOTHING: no reply, reason length
+ *
+ * What runnel_overflow_policy_fit_prompt () decided.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+  RUNNEL_PROMPT_FIT_WHOLE,
+  RUNNEL_PROMPT_FIT_CUT,
+  RUNNEL_PROMPT_FIT_NOTHING,
+} RunnelPromptFit;
+
+#define RUNNEL_TYPE_PROMPT_FIT (runnel_prompt_fit_get_type ())
+RUNNEL_API GType runnel_prompt_fit_get_type (void);
+
+/* The one place that applies the policy to a prompt of @n_tokens in a context
+ * of @context_length: shift and truncate keep the first @n_keep tokens and the
+ * end, and leave at least a quarter of the context for the reply. The error is
+ * RUNNEL_ERROR_CONTEXT_OVERFLOW with n_prompt and n_ctx in its message. */
+RUNNEL_API gboolean
+runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
+                                   guint context_length, const gint32 *tokens,
+                                   gsize n_tokens, RunnelPromptFit *ret_fit,
+                                   gint32 **ret_tokens, gsize *ret_n_tokens,
+                                   GError **error);
+
+#define RUNNEL_MAX_STOPS 16
+#define RUNNEL_MAX_TOP_LOGPROBS 64
+
+#define RUNNEL_TYPE_GENERATION_PARAMS (runnel_generation_params_get_type ())
+
+/**
+ * RunnelGenerationParams:
+ * @max_tokens: at most this many; −1: until a stop or the context's end
+ * @sampler: how tokens are drawn
+ * @stops: (nullable) (array zero-terminated=1): stop strings, up to 16
+ * @stop_tokens: (nullable) (array length=n_stop_tokens): besides the model's
+ * @n_stop_tokens: entries of @stop_tokens
+ * @ignore_eos: do not end at the model's stop tokens
+ * @n_top_logprobs: top alternatives to report for each token
+ * @overflow_policy: what happens when the context is full
+ * @n_keep: tokens at the beginning that a shift keeps
+ * @prompt_length: how many tokens of the sequence count as prompt; −1: all
+ */
+typedef struct {
+  gint max_tokens;
+  RunnelSamplerParams *sampler;
+  char **stops;
+  gint32 *stop_tokens;
+  gsize n_stop_tokens;
+  gboolean ignore_eos;
+  guint n_top_logprobs;
+  RunnelOverflowPolicy overflow_policy;
+  guint n_keep;
+  gint prompt_length;
+} RunnelGenerationParams;
+
+RUNNEL_API GType runnel_generation_params_get_type (void);
+RUNNEL_API RunnelGenerationParams *runnel_generation_params_new (void);
+RUNNEL_API RunnelGenerationParams *
+runnel_generation_params_copy (const RunnelGenerationParams *self);
+RUNNEL_API void runnel_generation_params_free (RunnelGenerationParams *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelGenerationParams, runnel_generation_params_free)
+
+#define RUNNEL_TYPE_GENERATION (runnel_generation_get_type ())
+RUNNEL_API
+G_DECLARE_FINAL_TYPE (RunnelGeneration, runnel_generation, RUNNEL, GENERATION, GObject)
+
+/**
+ * RunnelGeneration:
+ *
+ * The loop: sample, check stops, forward. Registered with the engine's
+ * scheduler from its first step until it ends, so that concurrent generations
+ * run in lock-step. To be used by one thread at a time.
+ *
+ * Since: 0.1
+ */
+
+/**
+ * RunnelGenerationStep:
+ * @tokens: (array length=n_tokens): tokens released by this step, borrowed
+ *   until the next one; those whose text a stop string holds back come later
+ * @n_tokens: entries of @tokens; may be 0
+ * @logprobs: (array length=n_tokens): natural log of each token's probability
+ * @top: (array): n_tokens × n_top_logprobs alternatives, best first
+ * @text: the reply's text released by this step, valid UTF-8
+ * @text_end: bytes of the reply's text released so far; a token may be
+ *   released whose last bytes are not
+ * @finished: whether the reply has ended
+ */
+typedef struct {
+  const gint32 *tokens;
+  gsize n_tokens;
+  const float *logprobs;
+  const RunnelTokenLogprob *top;
+  const char *text;
+  guint64 text_end;
+  gboolean finished;
+} RunnelGenerationStep;
+
+/* The sequence is the prompt's state and is taken; its tokens feed the
+ * repetition penalty. */
+RUNNEL_API RunnelGeneration *
+runnel_generation_new (RunnelSequence *sequence,
+                       const RunnelGenerationParams *params, GError **error);
+/* One token further. FALSE only on failure (finish reason error). The last
+ * step releases what was held back and may carry no token. */
+RUNNEL_API gboolean runnel_generation_next (RunnelGeneration *self,
+                                            RunnelGenerationStep *ret_step,
+                                            GError **error);
+/* From any thread: the next step ends the reply and keeps what came. */
+RUNNEL_API void runnel_generation_cancel (RunnelGeneration *self);
+RUNNEL_API RunnelFinishReason
+runnel_generation_get_finish_reason (RunnelGeneration *self);
+RUNNEL_API guint runnel_generation_get_n_prompt_tokens (RunnelGeneration *self);
+/* All tokens drawn, a stop token not included. */
+RUNNEL_API guint runnel_generation_get_n_tokens (RunnelGeneration *self);
+/* The sequence after the reply: what was emitted, never a held-back tail. */
+RUNNEL_API RunnelSequence *runnel_generation_get_sequence (RunnelGeneration *self);
+
+G_END_DECLS
