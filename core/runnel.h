@@ -9,3 +9,4 @@
 
 #include "api.h"
 #include "error.h"
+#include "formats/load-mode.h"

@@ -38,6 +38,7 @@ RunnelMapping *runnel_gguf_mapping (const RunnelGguf *self);
 gsize runnel_gguf_n_keys (const RunnelGguf *self);
 const char *runnel_gguf_key (const RunnelGguf *self, gsize i);
 gboolean runnel_gguf_has (const RunnelGguf *self, const char *key);
+/* Of a key that is there. */
 RunnelGgufType runnel_gguf_type (const RunnelGguf *self, const char *key);
 
 /* Typed reading. The value is converted between integer types when it fits.
@@ -74,7 +75,8 @@ typedef struct {
   const guint8 *data;     /* first element; strings are length-prefixed */
   const guint8 *end;
 } RunnelGgufArray;
-/* FALSE without error when absent and @required is FALSE. */
+/* FALSE with an error when the key is no array of @element; FALSE *without*
+ * one when it is absent (see runnel_gguf_has). */
 gboolean runnel_gguf_get_array (const RunnelGguf *self, const char *key,
                                 RunnelGgufType element, RunnelGgufArray *ret,
                                 GError **error);

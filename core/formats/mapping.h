@@ -4,26 +4,10 @@
  */
 #pragma once
 
-#include <glib-object.h>
-#include "../api.h"
+#include <glib.h>
+#include "load-mode.h"
 
 G_BEGIN_DECLS
-
-/**
- * RunnelLoadMode:
- * @RUNNEL_LOAD_MODE_MAP: map the file; pages are shared between processes
- * @RUNNEL_LOAD_MODE_READ: read it into memory; safe when the file may be
- *   truncated while it is in use
- *
- * How a model file comes into memory.
- */
-typedef enum {
-  RUNNEL_LOAD_MODE_MAP,
-  RUNNEL_LOAD_MODE_READ,
-} RunnelLoadMode;
-
-#define RUNNEL_TYPE_LOAD_MODE (runnel_load_mode_get_type ())
-RUNNEL_API GType runnel_load_mode_get_type (void);
 
 /* A file's bytes, or somebody's bytes under a name. */
 typedef struct _RunnelMapping RunnelMapping;

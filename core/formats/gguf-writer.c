@@ -1,0 +1,265 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "gguf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include <glib/gstdio.h>
+
+#include "../error.h"
+
+#define ALIGNMENT 32
+
+typedef struct {
+  char *name;
+  RunnelTensorType type;
+  guint n_dims;
+  guint64 dims[RUNNEL_TENSOR_MAX_DIMS];
+  GBytes *data;
+} Tensor;
+
+struct _RunnelGgufWriter {
+  GByteArray *entries;
+  guint64 n_entries;
+  GArray *tensors;    /* Tensor */
+};
+
+static void
+clear_tensor (void *data)
+{
+  Tensor *tensor = data;
+
+  g_free (tensor->name);
+  g_bytes_unref (tensor->data);
+}
+
+RunnelGgufWriter *
+runnel_gguf_writer_new (void)
+{
+  RunnelGgufWriter *self = g_new0 (RunnelGgufWriter, 1);
+
+  self->entries = g_byte_array_new ();
+  self->tensors = g_array_new (FALSE, FALSE, sizeof (Tensor));
+  g_array_set_clear_func (self->tensors, clear_tensor);
+  return self;
+}
+
+void
+runnel_gguf_writer_free (RunnelGgufWriter *self)
+{
+  g_byte_array_unref (self->entries);
+  g_array_unref (self->tensors);
+  g_free (self);
+}
+
+static void
+append_u32 (GByteArray *out, guint32 value)
+{
+  value = GUINT32_TO_LE (value);
+  g_byte_array_append (out, (const guint8 *) &value, sizeof value);
+}
+
+static void
+append_u64 (GByteArray *out, guint64 value)
+{
+  value = GUINT64_TO_LE (value);
+  g_byte_array_append (out, (const guint8 *) &value, sizeof value);
+}
+
+static void
+append_string (GByteArray *out, const char *text, gsize length)
+{
+  append_u64 (out, length);
+  g_byte_array_append (out, (const guint8 *) text, length);
+}
+
+static void
+begin_entry (RunnelGgufWriter *self, const char *key, RunnelGgufType type)
+{
+  append_string (self->entries, key, strlen (key));
+  append_u32 (self->entries, type);
+  self->n_entries++;
+}
+
+static void
+begin_array (RunnelGgufWriter *self, const char *key, RunnelGgufType element,
+    gsize n)
+{
+  begin_entry (self, key, RUNNEL_GGUF_ARRAY);
+  append_u32 (self->entries, element);
+  append_u64 (self->entries, n);
+}
+
+void
+runnel_gguf_writer_add_uint32 (RunnelGgufWriter *self, const char *key,
+    guint32 v)
+{
+  begin_entry (self, key, RUNNEL_GGUF_UINT32);
+  append_u32 (self->entries, v);
+}
+
+void
+runnel_gguf_writer_add_float32 (RunnelGgufWriter *self, const char *key,
+    float v)
+{
+  guint32 bits;
+
+  memcpy (&bits, &v, sizeof bits);
+  begin_entry (self, key, RUNNEL_GGUF_FLOAT32);
+  append_u32 (self->entries, bits);
+}
+
+void
+runnel_gguf_writer_add_boolean (RunnelGgufWriter *self, const char *key,
+    gboolean v)
+{
+  guint8 byte = v != FALSE;
+
+  begin_entry (self, key, RUNNEL_GGUF_BOOL);
+  g_byte_array_append (self->entries, &byte, 1);
+}
+
+void
+runnel_gguf_writer_add_string (RunnelGgufWriter *self, const char *key,
+    const char *text, gssize length)
+{
+  begin_entry (self, key, RUNNEL_GGUF_STRING);
+  append_string (self->entries, text,
+      length < 0 ? strlen (text) : (gsize) length);
+}
+
+void
+runnel_gguf_writer_add_strings (RunnelGgufWriter *self, const char *key,
+    const char *const *texts, const gsize *lengths, gsize n)
+{
+  begin_array (self, key, RUNNEL_GGUF_STRING, n);
+  for (gsize i = 0; i < n; i++)
+    append_string (self->entries, texts[i],
+        lengths != NULL ? lengths[i] : strlen (texts[i]));
+}
+
+void
+runnel_gguf_writer_add_int32s (RunnelGgufWriter *self, const char *key,
+    const gint32 *values, gsize n)
+{
+  begin_array (self, key, RUNNEL_GGUF_INT32, n);
+  for (gsize i = 0; i < n; i++)
+    append_u32 (self->entries, (guint32) values[i]);
+}
+
+void
+runnel_gguf_writer_add_tensor (RunnelGgufWriter *self, const char *name,
+    RunnelTensorType type, const guint64 *dims, guint n_dims, GBytes *data)
+{
+  Tensor tensor = { NULL, type, n_dims };
+
+  g_return_if_fail (n_dims >= 1 && n_dims <= RUNNEL_TENSOR_MAX_DIMS);
+  memcpy (tensor.dims, dims, n_dims * sizeof *dims);
+  tensor.name = g_strdup (name);
+  tensor.data = g_bytes_ref (data);
+  g_array_append_val (self->tensors, tensor);
+}
+
+static gsize
+padding (gsize at)
+{
+  return (ALIGNMENT - at % ALIGNMENT) % ALIGNMENT;
+}
+
+static GByteArray *
+make_header (RunnelGgufWriter *self)
+{
+  GByteArray *out = g_byte_array_new ();
+  static const guint8 zeros[ALIGNMENT];
+  guint64 offset = 0;
+
+  g_byte_array_append (out, (const guint8 *) "GGUF", 4);
+  append_u32 (out, 3);
+  append_u64 (out, self->tensors->len);
+  append_u64 (out, self->n_entries);
+  g_byte_array_append (out, self->entries->data, self->entries->len);
+  for (guint i = 0; i < self->tensors->len; i++) {
+    const Tensor *tensor = &g_array_index (self->tensors, Tensor, i);
+
+    append_string (out, tensor->name, strlen (tensor->name));
+    append_u32 (out, tensor->n_dims);
+    for (guint d = 0; d < tensor->n_dims; d++)
+      append_u64 (out, tensor->dims[d]);
+    append_u32 (out, tensor->type);
+    append_u64 (out, offset);
+    offset += g_bytes_get_size (tensor->data);
+    offset += padding (offset);
+  }
+  if (self->tensors->len > 0)
+    g_byte_array_append (out, zeros, padding (out->len));
+  return out;
+}
+
+static gboolean
+write_all (int fd, const void *data, gsize size)
+{
+  const guint8 *at = data;
+
+  while (size > 0) {
+    gssize n = write (fd, at, MIN (size, (gsize) 1 << 30));
+
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return FALSE;
+    at += n;
+    size -= n;
+  }
+  return TRUE;
+}
+
+static gboolean
+write_file (RunnelGgufWriter *self, int fd)
+{
+  g_autoptr (GByteArray) header = make_header (self);
+  static const guint8 zeros[ALIGNMENT];
+
+  if (!write_all (fd, header->data, header->len))
+    return FALSE;
+  for (guint i = 0; i < self->tensors->len; i++) {
+    gsize size;
+    const void *data = g_bytes_get_data (
+        g_array_index (self->tensors, Tensor, i).data, &size);
+
+    if (!write_all (fd, data, size) ||
+        !write_all (fd, zeros, padding (size)))
+      return FALSE;
+  }
+  return fsync (fd) == 0;
+}
+
+gboolean
+runnel_gguf_writer_save (RunnelGgufWriter *self, const char *path,
+    GError **error)
+{
+  g_autofree char *temporary = g_strconcat (path, ".XXXXXX", NULL);
+  int fd = g_mkstemp_full (temporary, O_RDWR | O_CLOEXEC, 0644);
+  int failure = 0;
+
+  if (fd < 0) {
+    failure = errno;
+  } else {
+    if (!write_file (self, fd))
+      failure = errno;
+    if (close (fd) != 0 && failure == 0)
+      failure = errno;
+    if (failure == 0 && g_rename (temporary, path) != 0)
+      failure = errno;
+    if (failure != 0)
+      g_unlink (temporary);
+  }
+  if (failure == 0)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+      "%s: cannot be written: %s", path, g_strerror (failure));
+  return FALSE;
+}
