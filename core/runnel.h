@@ -10,3 +10,4 @@
 #include "api.h"
 #include "error.h"
 #include "formats/load-mode.h"
+#include "generate/sampler.h"
