@@ -5,26 +5,10 @@
 #pragma once
 
 #include <glib.h>
+#include "blocks.h"
 #include "mapping.h"
 
 G_BEGIN_DECLS
-
-/* ggml's tensor types by their numbers in GGUF files. */
-typedef enum {
-  RUNNEL_TENSOR_F32 = 0,
-  RUNNEL_TENSOR_F16 = 1,
-  RUNNEL_TENSOR_Q4_0 = 2,
-  RUNNEL_TENSOR_Q4_1 = 3,
-  RUNNEL_TENSOR_Q5_0 = 6,
-  RUNNEL_TENSOR_Q5_1 = 7,
-  RUNNEL_TENSOR_Q8_0 = 8,
-  RUNNEL_TENSOR_Q2_K = 10,
-  RUNNEL_TENSOR_Q3_K = 11,
-  RUNNEL_TENSOR_Q4_K = 12,
-  RUNNEL_TENSOR_Q5_K = 13,
-  RUNNEL_TENSOR_Q6_K = 14,
-  RUNNEL_TENSOR_BF16 = 30,
-} RunnelTensorType;
 
 typedef struct {
   const char *name;         /* upper case, as people write it: "Q4_1" */
