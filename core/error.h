@@ -54,6 +54,15 @@ typedef enum {
   RUNNEL_ERROR_CANCELLED,
 } RunnelError;
 
+/**
+ * runnel_error_quark:
+ *
+ * The quark that names the domain of Runnel's errors.
+ *
+ * Returns: the quark of the error domain
+ *
+ * Since: 0.1
+ */
 RUNNEL_API GQuark runnel_error_quark (void);
 
 #define RUNNEL_TYPE_ERROR (runnel_error_get_type ())
