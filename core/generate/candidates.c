@@ -15,9 +15,9 @@ enum {
   BLOCK = 256,
 };
 
-/* Part of a token in a sum of probabilities: what is below e^-50 of the best
- * is less than the rounding error of the sum. */
-#define NEGLIGIBLE (-50.0)
+/* e^-50, for every token there may be, is less than the rounding error of a
+ * sum of probabilities. */
+#define NEGLIGIBLE 50.0f
 
 static float
 lanes_max (const float *x, size_t n)
@@ -59,28 +59,43 @@ runnel_logits_max (const float *logits, size_t n, size_t *ret_index)
   return best;
 }
 
-/* e^(logit - max) with the exceptions that make it safe: equal infinities are
- * at distance 0, NaN has no part. */
-static inline double
+/* A token's part in a sum of probabilities. The comparison also turns NaN and
+ * -inf into a number; it is in float because compilers vectorise it there. */
+static inline float
+raised (float logit, float least)
+{
+  return logit > least ? logit : least;
+}
+
+static double
 weight (float logit, float max)
 {
-  const double distance = logit == max ? 0.0 : (double) logit - (double) max;
-  const double e = elementary_exp (distance);
-
-  return distance > NEGLIGIBLE ? e : 0.0;
+  return elementary_exp_within (
+    (double) raised (logit, max - NEGLIGIBLE) - (double) max);
 }
 
 double
 runnel_logits_sum_exp (const float *logits, size_t n, float max)
 {
-  double lane[8] = { 0 };
+  double lane[8] = { 0 }, weights[BLOCK];
+  float clean[BLOCK];
   size_t i = 0;
 
-  for (; i + 8 <= n; i += 8)
-    for (int j = 0; j < 8; j++)
-      lane[j] += weight (logits[i + j], max);
-  for (int j = 0; i < n; i++, j++)
-    lane[j] += weight (logits[i], max);
+  if (max == INFINITY) {
+    for (; i < n; i++)
+      lane[0] += logits[i] == max;
+    return lane[0];
+  }
+  for (; i < n; i += BLOCK) {
+    const size_t count = n - i < BLOCK ? n - i : BLOCK;
+
+    for (size_t j = 0; j < count; j++)
+      clean[j] = raised (logits[i + j], max - NEGLIGIBLE);
+    for (size_t j = 0; j < count; j++)
+      weights[j] = elementary_exp_within ((double) clean[j] - (double) max);
+    for (size_t j = 0; j < count; j++)
+      lane[j % 8] += weights[j];
+  }
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
          ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }

@@ -23,8 +23,9 @@ typedef struct {
 float runnel_logits_max (const float *logits, size_t n, size_t *ret_index);
 
 /* Sum of e^(logit - max), max being the largest of them and above -inf. What
- * lies 50 or more under the maximum adds nothing. Eight partial sums by index
- * modulo 8, added as a tree. */
+ * lies more than 50 under the maximum counts as 50 under it: even together
+ * that is less than the rounding error. Eight partial sums by index modulo 8,
+ * added as a tree. With an infinite maximum: how many there are of it. */
 double runnel_logits_sum_exp (const float *logits, size_t n, float max);
 
 /* A candidate as an integer: a larger logit makes a larger key, then a lower

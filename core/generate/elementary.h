@@ -28,19 +28,17 @@ _Static_assert (FLT_EVAL_METHOD == 0,
 /* Adding and subtracting this rounds to an integer, ties to even. */
 #define ELEMENTARY_ROUNDER 0x1.8p52
 
-/* e^x, within 1e-15 of it (relative). x = n ln 2 + r with |r| <= ln 2 / 2, and
- * the Taylor series of e^r up to r^13: the first term left out is below
- * 5e-18. Under -708 the result is 0 (no subnormal results), above 709 it is
- * infinite. */
+/* e^x for x from -708 to 709, within 1e-15 of it (relative). x = n ln 2 + r
+ * with |r| <= ln 2 / 2, and the Taylor series of e^r up to r^13: the first
+ * term left out is below 5e-18. */
 static inline double
-elementary_exp (double x)
+elementary_exp_within (double x)
 {
-  const double c = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
-  const double shifted = c * ELEMENTARY_LOG2_E + ELEMENTARY_ROUNDER;
+  const double shifted = x * ELEMENTARY_LOG2_E + ELEMENTARY_ROUNDER;
   const double n = shifted - ELEMENTARY_ROUNDER;
-  const double r = (c - n * ELEMENTARY_LN2_HI) - n * ELEMENTARY_LN2_LO;
+  const double r = (x - n * ELEMENTARY_LN2_HI) - n * ELEMENTARY_LN2_LO;
   double p = 1.0 / 6227020800.0;
-  double scale, y;
+  double scale;
   uint64_t bits;
 
   p = p * r + 1.0 / 479001600.0;
@@ -62,9 +60,19 @@ elementary_exp (double x)
   memcpy (&bits, &shifted, sizeof bits);
   bits = (bits + 1023) << 52;
   memcpy (&scale, &bits, sizeof scale);
-  y = p * scale;
-  y = x < -708.0 ? 0.0 : y;
-  return x > 709.0 ? (double) INFINITY : y;
+  return p * scale;
+}
+
+/* e^x. Under -708 the result is 0 (no subnormal results), above 709 it is
+ * infinite. */
+static inline double
+elementary_exp (double x)
+{
+  if (x < -708.0)
+    return 0.0;
+  if (x > 709.0)
+    return (double) INFINITY;
+  return elementary_exp_within (x);
 }
 
 /* The natural logarithm, within 1e-15 of it (relative). x = 2^k m with m in
