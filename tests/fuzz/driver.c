@@ -220,7 +220,7 @@ delete_range (uint8_t *data, size_t size)
 
 /* Copies up to 64 bytes of an input over or into this one. */
 static size_t
-splice (uint8_t *data, size_t size, const Input *from, int insert)
+copy_piece (uint8_t *data, size_t size, const Input *from, int insert)
 {
   size_t start = random_below (from->size);
   size_t left = from->size - start;
@@ -260,9 +260,9 @@ mutate (uint8_t *data, size_t size)
     case 4:
       return delete_range (data, size);
     case 5:
-      return splice (data, size, other, 1);
+      return copy_piece (data, size, other, 1);
     case 6:
-      return splice (data, size, other, 0);
+      return copy_piece (data, size, other, 0);
     default:
       /* Rarely: most targets read from the front and would see nothing. */
       return random_below (8) == 0 ? random_below (size + 1) : size;
