@@ -1,0 +1,91 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * The blocks that the kernels read: groups of tiles (see kernels.h) and
+ * ggml's K-quants, 256 columns each. The K layouts are those of GGUF files
+ * (ggml/src/ggml-common.h of the ggml project describes them); all members
+ * are bytes, so blocks may lie at any address.
+ */
+#pragma once
+
+#include "kernels.h"
+#include "half.h"
+
+#define RUNNEL_TILE_GROUP_Q4 144
+#define RUNNEL_TILE_GROUP_Q4_OFFSET 160
+#define RUNNEL_TILE_GROUP_Q8 272
+#define RUNNEL_TILE_GROUP_Q8_OFFSET 288
+
+#define RUNNEL_K_BLOCK 256
+
+/* Column c = 128 h + 32 j + l has its code in bits 2j of codes[32 h + l]; a
+ * byte of scales is the scale (low) and minimum (high) of 16 columns. */
+typedef struct {
+  uint8_t scales[16];
+  uint8_t codes[64];
+  uint8_t d[2];
+  uint8_t dmin[2];
+} RunnelBlockQ2K;
+
+/* Codes as in Q2_K, their third bit is bit 4 h + j of high[l]; 16 scales of 6
+ * bits, 32 too large. */
+typedef struct {
+  uint8_t high[32];
+  uint8_t codes[64];
+  uint8_t scales[12];
+  uint8_t d[2];
+} RunnelBlockQ3K;
+
+/* Column 64 p + l is the low and 64 p + 32 + l the high nibble of
+ * codes[32 p + l]; 8 scales and 8 minimums of 6 bits. */
+typedef struct {
+  uint8_t d[2];
+  uint8_t dmin[2];
+  uint8_t scales[12];
+  uint8_t codes[128];
+} RunnelBlockQ4K;
+
+/* As Q4_K; the fifth bit of column 32 g + l is bit g of high[l]. */
+typedef struct {
+  uint8_t d[2];
+  uint8_t dmin[2];
+  uint8_t scales[12];
+  uint8_t high[32];
+  uint8_t codes[128];
+} RunnelBlockQ5K;
+
+/* Column 128 h + 32 j + l has its low bits in nibble j / 2 of
+ * low[64 h + 32 (j % 2) + l], its two high bits at 2j of high[32 h + l]; a
+ * signed scale for 16 columns. */
+typedef struct {
+  uint8_t low[128];
+  uint8_t high[64];
+  uint8_t scales[16];
+  uint8_t d[2];
+} RunnelBlockQ6K;
+
+/* The 6-bit scales and minimums of Q4_K and Q5_K: the first four of each
+ * have a byte of their own, whose top two bits complete the last four. */
+static inline void
+runnel_unpack_scales_k4 (const uint8_t *packed, uint8_t *scales, uint8_t *mins)
+{
+  for (int j = 0; j < 4; j++) {
+    scales[j] = packed[j] & 63;
+    mins[j] = packed[j + 4] & 63;
+    scales[j + 4] = (packed[j + 8] & 15) | (packed[j] >> 6 << 4);
+    mins[j + 4] = (packed[j + 8] >> 4) | (packed[j + 4] >> 6 << 4);
+  }
+}
+
+/* The 16 signed scales of Q3_K: nibbles first, then their high bits. */
+static inline void
+runnel_unpack_scales_k3 (const uint8_t *packed, int8_t *scales)
+{
+  for (int j = 0; j < 16; j++) {
+    int low = j < 8 ? packed[j] & 15 : packed[j - 8] >> 4;
+    int high = packed[8 + j % 4] >> (2 * (j / 4)) & 3;
+
+    scales[j] = (int8_t) ((low | high << 4) - 32);
+  }
+}

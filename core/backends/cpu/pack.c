@@ -1,0 +1,204 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * Interleaving of a file's rows into tiles. Low nibbles of ggml's 4-bit
+ * blocks are columns 0 to 15 and high ones 16 to 31, so four bytes of a block
+ * are four bytes of a tile.
+ */
+#include "kernels.h"
+
+#include <string.h>
+
+#include "half.h"
+#include "blocks-layout.h"
+
+/* ggml's type numbers, as in core/formats/tensor.h. */
+enum {
+  TYPE_F32 = 0,
+  TYPE_F16 = 1,
+  TYPE_Q4_0 = 2,
+  TYPE_Q4_1 = 3,
+  TYPE_Q5_0 = 6,
+  TYPE_Q5_1 = 7,
+  TYPE_Q8_0 = 8,
+  TYPE_Q2_K = 10,
+  TYPE_Q3_K = 11,
+  TYPE_Q4_K = 12,
+  TYPE_Q5_K = 13,
+  TYPE_Q6_K = 14,
+  TYPE_BF16 = 30,
+};
+
+bool
+runnel_matrix_kind_for_type (uint32_t tensor_type, RunnelMatrixKind *kind)
+{
+  static const struct {
+    uint32_t type;
+    RunnelMatrixKind kind;
+  } kinds[] = {
+    {TYPE_F32, RUNNEL_MATRIX_F32},
+    {TYPE_F16, RUNNEL_MATRIX_F16},
+    {TYPE_Q4_0, RUNNEL_MATRIX_Q4},
+    {TYPE_Q4_1, RUNNEL_MATRIX_Q4_OFFSET},
+    {TYPE_Q5_0, RUNNEL_MATRIX_Q8},
+    {TYPE_Q5_1, RUNNEL_MATRIX_Q8_OFFSET},
+    {TYPE_Q8_0, RUNNEL_MATRIX_Q8},
+    {TYPE_Q2_K, RUNNEL_MATRIX_Q2_K},
+    {TYPE_Q3_K, RUNNEL_MATRIX_Q3_K},
+    {TYPE_Q4_K, RUNNEL_MATRIX_Q4_K},
+    {TYPE_Q5_K, RUNNEL_MATRIX_Q5_K},
+    {TYPE_Q6_K, RUNNEL_MATRIX_Q6_K},
+    {TYPE_BF16, RUNNEL_MATRIX_BF16},
+  };
+
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    if (kinds[i].type == tensor_type) {
+      *kind = kinds[i].kind;
+      return true;
+    }
+  }
+  return false;
+}
+
+size_t
+runnel_matrix_stride (RunnelMatrixKind kind, uint32_t columns)
+{
+  size_t groups = runnel_n_groups (columns);
+  size_t super_blocks = columns / RUNNEL_K_BLOCK;
+
+  switch (kind) {
+    case RUNNEL_MATRIX_Q4:
+      return groups * RUNNEL_TILE_GROUP_Q4;
+    case RUNNEL_MATRIX_Q4_OFFSET:
+      return groups * RUNNEL_TILE_GROUP_Q4_OFFSET;
+    case RUNNEL_MATRIX_Q8:
+      return groups * RUNNEL_TILE_GROUP_Q8;
+    case RUNNEL_MATRIX_Q8_OFFSET:
+      return groups * RUNNEL_TILE_GROUP_Q8_OFFSET;
+    case RUNNEL_MATRIX_Q2_K:
+      return super_blocks * sizeof (RunnelBlockQ2K);
+    case RUNNEL_MATRIX_Q3_K:
+      return super_blocks * sizeof (RunnelBlockQ3K);
+    case RUNNEL_MATRIX_Q4_K:
+      return super_blocks * sizeof (RunnelBlockQ4K);
+    case RUNNEL_MATRIX_Q5_K:
+      return super_blocks * sizeof (RunnelBlockQ5K);
+    case RUNNEL_MATRIX_Q6_K:
+      return super_blocks * sizeof (RunnelBlockQ6K);
+    case RUNNEL_MATRIX_F32:
+      return (size_t) columns * 4;
+    case RUNNEL_MATRIX_F16:
+    case RUNNEL_MATRIX_BF16:
+      return (size_t) columns * 2;
+    default:
+      return 0;
+  }
+}
+
+/* Copies the 4-byte pieces of n_vectors vectors of one row into its lanes. */
+static inline void
+scatter_codes (uint8_t *dst, const uint8_t *codes, int n_vectors)
+{
+  for (int v = 0; v < n_vectors; v++)
+    memcpy (dst + 32 * v, codes + 4 * v, 4);
+}
+
+/* One row of a 5-bit block as bytes: 32 codes less the origin. */
+static void
+unpack_5_bits (const uint8_t *high_bits, const uint8_t *nibbles, int origin,
+    uint8_t *codes)
+{
+  uint32_t high;
+
+  memcpy (&high, high_bits, sizeof high);
+  for (int c = 0; c < 16; c++) {
+    int low_code = (nibbles[c] & 15) | (int) (((high >> c) & 1) << 4);
+    int high_code = (nibbles[c] >> 4) | (int) (((high >> (c + 16)) & 1) << 4);
+
+    codes[c] = (uint8_t) (low_code - origin);
+    codes[c + 16] = (uint8_t) (high_code - origin);
+  }
+}
+
+/* Rows [0, n) of a tile; dst is the tile, src its first row. What ties a
+ * type to its layouts: bytes of its block and of a tile's group, halves in
+ * front of the codes, and how the codes are copied. */
+#define DEFINE_PACK(name, block_bytes, group_bytes, n_halves, copy_codes)     \
+  static void                                                                 \
+  name (const uint8_t *src, size_t src_stride, uint32_t n, uint32_t groups,   \
+      uint8_t *dst)                                                           \
+  {                                                                           \
+    for (uint32_t r = 0; r < n; r++) {                                        \
+      const uint8_t *block = src + r * src_stride;                            \
+      uint8_t *out = dst;                                                     \
+                                                                              \
+      for (uint32_t g = 0; g < groups; g++) {                                 \
+        for (int h = 0; h < n_halves; h++)                                    \
+          memcpy (out + 16 * h + 2 * r, block + 2 * h, 2);                    \
+        copy_codes;                                                           \
+        block += block_bytes;                                                 \
+        out += group_bytes;                                                   \
+      }                                                                       \
+    }                                                                         \
+  }
+
+DEFINE_PACK (pack_q4_0, 18, RUNNEL_TILE_GROUP_Q4, 1,
+    scatter_codes (out + 16 + 4 * r, block + 2, 4))
+DEFINE_PACK (pack_q4_1, 20, RUNNEL_TILE_GROUP_Q4_OFFSET, 2,
+    scatter_codes (out + 32 + 4 * r, block + 4, 4))
+DEFINE_PACK (pack_q8_0, 34, RUNNEL_TILE_GROUP_Q8, 1,
+    scatter_codes (out + 16 + 4 * r, block + 2, 8))
+DEFINE_PACK (pack_q5_0, 22, RUNNEL_TILE_GROUP_Q8, 1,
+    uint8_t codes[32];
+    unpack_5_bits (block + 2, block + 6, 16, codes);
+    scatter_codes (out + 16 + 4 * r, codes, 8))
+DEFINE_PACK (pack_q5_1, 24, RUNNEL_TILE_GROUP_Q8_OFFSET, 2,
+    uint8_t codes[32];
+    unpack_5_bits (block + 4, block + 8, 0, codes);
+    scatter_codes (out + 32 + 4 * r, codes, 8))
+
+void
+runnel_matrix_pack (uint32_t tensor_type, const uint8_t *src,
+    size_t src_stride, uint32_t rows, uint32_t columns, uint8_t *dst,
+    uint32_t tile_begin, uint32_t tile_end)
+{
+  void (*pack) (const uint8_t *, size_t, uint32_t, uint32_t, uint8_t *);
+  RunnelMatrixKind kind;
+  size_t stride;
+
+  switch (tensor_type) {
+    case TYPE_Q4_0:
+      pack = pack_q4_0;
+      break;
+    case TYPE_Q4_1:
+      pack = pack_q4_1;
+      break;
+    case TYPE_Q5_0:
+      pack = pack_q5_0;
+      break;
+    case TYPE_Q5_1:
+      pack = pack_q5_1;
+      break;
+    case TYPE_Q8_0:
+      pack = pack_q8_0;
+      break;
+    default:
+      return;
+  }
+  runnel_matrix_kind_for_type (tensor_type, &kind);
+  stride = runnel_matrix_stride (kind, columns);
+
+  for (uint32_t t = tile_begin; t < tile_end; t++) {
+    uint32_t first = t * RUNNEL_TILE_ROWS;
+    uint32_t n = rows - first;
+    uint8_t *tile = dst + t * stride;
+
+    if (n < RUNNEL_TILE_ROWS)
+      memset (tile, 0, stride);
+    else
+      n = RUNNEL_TILE_ROWS;
+    pack (src + first * src_stride, src_stride, n, runnel_n_groups (columns),
+        tile);
+  }
+}

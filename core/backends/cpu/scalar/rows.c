@@ -1,0 +1,137 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * What happens to rows between the products.
+ */
+#include "scalar.h"
+
+#include <math.h>
+
+#include "../exp.h"
+#include "lanes.h"
+
+#define SMALLEST 0x1p-100f      /* groups below it are zero */
+#define QUIET_NAN 0x7fc00000u
+#define ROUND 0x1.8p+23f        /* rounds to an integer, ties to even */
+
+static int8_t
+round_code (float x)
+{
+  float code = (x + ROUND) - ROUND;
+
+  if (code > 127.0f)
+    code = 127.0f;
+  if (code < -127.0f)
+    code = -127.0f;
+  return (int8_t) code;
+}
+
+static void
+quantise_group (const float *f, uint32_t n, int8_t *q, float *scale,
+    int32_t *sum, float *moment)
+{
+  uint32_t largest = 0;
+  float a, inverse;
+
+  for (uint32_t c = 0; c < n; c++) {
+    uint32_t bits = runnel_float_bits (f[c]) & 0x7fffffff;
+
+    if (bits > largest)
+      largest = bits;
+  }
+  a = runnel_float_from_bits (largest);
+
+  memset (q, 0, RUNNEL_GROUP);
+  *sum = 0;
+  if (largest >= 0x7f800000) {
+    *scale = *moment = runnel_float_from_bits (QUIET_NAN);
+    return;
+  }
+  if (a < SMALLEST) {
+    *scale = *moment = 0.0f;
+    return;
+  }
+  inverse = 127.0f / a;
+  for (uint32_t c = 0; c < n; c++) {
+    q[c] = round_code (f[c] * inverse);
+    *sum += q[c];
+  }
+  *scale = a / 127.0f;
+  *moment = *scale * (float) *sum;
+}
+
+void
+runnel_scalar_quantise (RunnelRows *x, uint32_t i, uint32_t group_begin,
+    uint32_t group_end)
+{
+  size_t first = (size_t) i * runnel_n_groups (x->columns);
+  const float *f = x->f + i * x->f_stride;
+
+  for (uint32_t g = group_begin; g < group_end; g++) {
+    size_t at = first + g;
+    uint32_t c = g * RUNNEL_GROUP, n = x->columns - c;
+
+    quantise_group (f + c, n < RUNNEL_GROUP ? n : RUNNEL_GROUP,
+        x->q + at * RUNNEL_GROUP, &x->scale[at], &x->sum[at], &x->moment[at]);
+  }
+}
+
+void
+runnel_scalar_norm (const float *x, const float *weight, float epsilon,
+    uint32_t columns, float *y)
+{
+  float lanes[16] = { 0.0f }, r;
+
+  for (uint32_t c = 0; c < columns; c++)
+    lanes[c % 16] = fmaf (x[c], x[c], lanes[c % 16]);
+  r = 1.0f / sqrtf (runnel_sum_lanes (lanes, 16) / (float) columns + epsilon);
+  for (uint32_t c = 0; c < columns; c++)
+    y[c] = (x[c] * r) * weight[c];
+}
+
+void
+runnel_scalar_add (float *x, const float *y, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    x[i] = x[i] + y[i];
+}
+
+void
+runnel_scalar_silu_mul (float *gate, const float *up, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    gate[i] = (gate[i] / (1.0f + runnel_exp_inline (-gate[i]))) * up[i];
+}
+
+void
+runnel_scalar_rope (float *head, const float *cos, const float *sin,
+    uint32_t half, bool halves)
+{
+  for (uint32_t i = 0; i < half; i++) {
+    float *a = head + (halves ? i : 2 * i);
+    float *b = a + (halves ? half : 1);
+    float re = *a * cos[i] - *b * sin[i];
+    float im = *a * sin[i] + *b * cos[i];
+
+    *a = re;
+    *b = im;
+  }
+}
+
+void
+runnel_scalar_scale (float *x, float factor, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++)
+    x[i] = x[i] * factor;
+}
+
+uint32_t
+runnel_scalar_find_non_finite (const float *x, uint32_t n)
+{
+  uint32_t i = 0;
+
+  while (i < n && (runnel_float_bits (x[i]) & 0x7f800000) != 0x7f800000)
+    i++;
+  return i;
+}
