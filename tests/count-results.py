@@ -11,7 +11,7 @@ import json
 import re
 import sys
 
-CASE = re.compile (r'^(not )?ok\b([^#]*)(#\s*(\w+))?', re.M)
+CASE = re.compile (r'^(not )?ok\b([^#\n]*)(#[ \t]*(\w+))?', re.M)
 
 
 def count_program (record):
