@@ -11,3 +11,5 @@
 #include "error.h"
 #include "formats/load-mode.h"
 #include "generate/sampler.h"
+#include "text/detokenizer.h"
+#include "text/tokenizer.h"

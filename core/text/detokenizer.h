@@ -20,6 +20,8 @@ G_DECLARE_FINAL_TYPE (RunnelDetokenizer, runnel_detokenizer, RUNNEL, DETOKENIZER
  * cannot become valid UTF-8 give one U+FFFD per maximal ill-formed part
  * (Unicode 15, section 3.9, "substitution of maximal subparts"). Not safe to
  * use from two threads at once.
+ *
+ * Since: 0.1
  */
 RUNNEL_API RunnelDetokenizer *runnel_detokenizer_new (RunnelTokenizer *tokenizer,
                                                       gboolean render_special);

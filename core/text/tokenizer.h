@@ -19,6 +19,8 @@ G_DECLARE_FINAL_TYPE (RunnelTokenizer, runnel_tokenizer, RUNNEL, TOKENIZER, GObj
  * Text to token ids and back: byte-level BPE with the pre-tokenizers qwen2,
  * smollm, gpt-2 and llama-bpe. Immutable after construction and safe to use
  * from several threads.
+ *
+ * Since: 0.1
  */
 
 /**
@@ -28,6 +30,8 @@ G_DECLARE_FINAL_TYPE (RunnelTokenizer, runnel_tokenizer, RUNNEL, TOKENIZER, GObj
  *
  * A byte range of a text that came from a chat template, and so may hold
  * control tokens.
+ *
+ * Since: 0.1
  */
 typedef struct {
   gsize start;

@@ -1,0 +1,140 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "tokenizer-private.h"
+
+#include <string.h>
+
+#include "../error.h"
+
+/* An optional file of a folder: NULL without an error when it is not there. */
+static gboolean
+load_if_there (const char *folder, const char *name, RunnelJson **ret,
+               GError **error)
+{
+  g_autofree char *path = g_build_filename (folder, name, NULL);
+
+  if (!g_file_test (path, G_FILE_TEST_EXISTS))
+    return TRUE;
+  *ret = runnel_json_load (path, error);
+  return *ret != NULL;
+}
+
+static gboolean
+load_template (const char *folder, char **ret, GError **error)
+{
+  g_autofree char *path = g_build_filename (folder, "chat_template.jinja",
+                                            NULL);
+  g_autoptr (GError) reason = NULL;
+
+  if (!g_file_test (path, G_FILE_TEST_EXISTS))
+    return TRUE;
+  if (!g_file_get_contents (path, ret, NULL, &reason)) {
+    g_set_error_literal (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+                         reason->message);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* @json: the tokenizer.json, or NULL to load it from @folder. */
+static RunnelTokenizer *
+new_from_folder (RunnelJson *json, const char *folder, guint n_vocab,
+                 GError **error)
+{
+  g_autofree char *path = g_build_filename (folder, "tokenizer.json", NULL);
+  g_autofree char *chat_template = NULL;
+  g_autoptr (RunnelJson) tokenizer = NULL;
+  g_autoptr (RunnelJson) config = NULL;
+  g_autoptr (RunnelJson) generation = NULL;
+  RunnelTokenizerFiles files = { NULL };
+
+  tokenizer = json != NULL ? runnel_json_ref (json)
+                           : runnel_json_load (path, error);
+  if (tokenizer == NULL
+      || !load_if_there (folder, "tokenizer_config.json", &config, error)
+      || !load_if_there (folder, "generation_config.json", &generation, error)
+      || !load_template (folder, &chat_template, error))
+    return NULL;
+  files.tokenizer = tokenizer;
+  files.config = config;
+  files.generation = generation;
+  files.chat_template = chat_template;
+  files.n_vocab = n_vocab;
+  return runnel_tokenizer_new_from_files (&files, error);
+}
+
+RunnelTokenizer *
+runnel_tokenizer_new_from_folder (const char *folder, guint n_vocab,
+                                  GError **error)
+{
+  return new_from_folder (NULL, folder, n_vocab, error);
+}
+
+static RunnelTokenizer *
+new_from_mapping (RunnelMapping *mapping, const char *path, GError **error)
+{
+  const char *text = (const char *) runnel_mapping_data (mapping);
+  gsize size = runnel_mapping_size (mapping);
+  g_autofree char *name = g_path_get_basename (path);
+  g_autofree char *folder = g_path_get_dirname (path);
+  g_autoptr (RunnelJson) json = NULL;
+  RunnelTokenizerFiles files = { NULL };
+
+  if (size >= 4 && memcmp (text, "GGUF", 4) == 0) {
+    g_autoptr (RunnelGguf) gguf = runnel_gguf_new (mapping, error);
+
+    return gguf != NULL ? runnel_tokenizer_new_from_gguf (gguf, error) : NULL;
+  }
+  if (!g_str_has_suffix (name, ".json")) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+                 "%s: is neither a GGUF file nor a .json file", path);
+    return NULL;
+  }
+  json = runnel_json_parse (text, size, path, error);
+  if (json == NULL)
+    return NULL;
+  /* Under its own name the file belongs to the others of its folder. */
+  if (strcmp (name, "tokenizer.json") == 0)
+    return new_from_folder (json, folder, 0, error);
+  files.tokenizer = json;
+  return runnel_tokenizer_new_from_files (&files, error);
+}
+
+/**
+ * runnel_tokenizer_new_from_file:
+ * @path: (type filename): a GGUF file, a tokenizer.json, or a Hugging Face
+ *   folder; of a .safetensors file the folder it lies in
+ * @error: return location
+ *
+ * Reads a tokenizer. Beside a file named `tokenizer.json` and in a folder,
+ * `tokenizer_config.json`, `generation_config.json` and `chat_template.jinja`
+ * are read as well if they are there; a JSON file of another name stands
+ * alone.
+ *
+ * Fails with %RUNNEL_ERROR_UNSUPPORTED when the tokenizer is not byte-level
+ * BPE with one of the known pre-tokenizers, and with %RUNNEL_ERROR_MALFORMED
+ * and others when a file is broken.
+ *
+ * Returns: (transfer full): a tokenizer
+ *
+ * Since: 0.1
+ */
+RunnelTokenizer *
+runnel_tokenizer_new_from_file (const char *path, GError **error)
+{
+  g_autoptr (RunnelMapping) mapping = NULL;
+
+  g_return_val_if_fail (path != NULL, NULL);
+
+  if (g_file_test (path, G_FILE_TEST_IS_DIR))
+    return runnel_tokenizer_new_from_folder (path, 0, error);
+  if (g_str_has_suffix (path, ".safetensors")) {
+    g_autofree char *folder = g_path_get_dirname (path);
+
+    return runnel_tokenizer_new_from_folder (folder, 0, error);
+  }
+  mapping = runnel_mapping_open (path, RUNNEL_LOAD_MODE_MAP, error);
+  return mapping != NULL ? new_from_mapping (mapping, path, error) : NULL;
+}
