@@ -9,8 +9,11 @@
 
 G_BEGIN_DECLS
 
-/* A safetensors checkpoint: one file, or an index that names shards. Types
- * F32, F16 and BF16; anything else is an error when the tensor is asked for.
+/* A safetensors checkpoint: one file, or an index that names shards. The
+ * tensors it lists are of type F32, F16 and BF16 and have 1 to 4 axes (a
+ * scalar has one of length 1); the others, which files may hold for other
+ * programs, are checked like these, but only runnel_safetensors_unusable ()
+ * speaks of them.
  * Source: the safetensors format description by Hugging Face. */
 typedef struct _RunnelSafetensors RunnelSafetensors;
 
@@ -31,5 +34,12 @@ const RunnelTensor *runnel_safetensors_tensor (const RunnelSafetensors *self,
                                                gsize i);
 const RunnelTensor *runnel_safetensors_find (const RunnelSafetensors *self,
                                              const char *name);
+/* Why a tensor of that name is not listed ("is of type I64"), or NULL. */
+const char *runnel_safetensors_unusable (const RunnelSafetensors *self,
+                                         const char *name);
+gsize runnel_safetensors_n_shards (const RunnelSafetensors *self);
+/* The bytes of a shard before its data. */
+const guint8 *runnel_safetensors_header (const RunnelSafetensors *self,
+                                         gsize shard, gsize *size);
 
 G_END_DECLS

@@ -1,0 +1,72 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * What the formats of a checkpoint share: hyperparameters are read by one of
+ * them, tensors gathered under their GGUF names, and both checked together.
+ */
+#pragma once
+
+#include "checkpoint.h"
+
+G_BEGIN_DECLS
+
+struct _RunnelCheckpoint {
+  gatomicrefcount ref_count;
+  char *path;
+  char *folder;                   /* Hugging Face */
+  RunnelGguf *gguf;
+  RunnelSafetensors *safetensors;
+  RunnelHyperparameters hyperparameters;
+  GStringChunk *names;
+  GArray *tensors;                /* RunnelTensor */
+  GHashTable *by_name;            /* name → index + 1 */
+  char *content_id;
+};
+
+/* How files store the decoders of one architecture. */
+typedef struct {
+  const char *name;               /* in GGUF, and model_type in config.json */
+  const char *hf_class;           /* in "architectures" of config.json */
+  RunnelRopeStyle gguf_rope;      /* of the rows of attn_q and attn_k */
+  gboolean qkv_bias;
+  gboolean qk_norm;
+} RunnelDecoderLayout;
+
+/* Sizes that no model of this kind comes near, so that products of two of
+ * them fit 64 bits and sums of rows fit 32. */
+#define RUNNEL_MAX_EMBD 65536
+#define RUNNEL_MAX_FF (1 << 20)
+#define RUNNEL_MAX_HEADS 1024
+#define RUNNEL_MAX_HEAD_DIM 1024
+#define RUNNEL_MAX_VOCAB (1 << 24)
+#define RUNNEL_MAX_CONTEXT (1 << 28)
+
+/* NULL with an error naming @file for architectures without a layout. */
+const RunnelDecoderLayout *runnel_decoder_layout (const char *architecture,
+                                                  const char *file,
+                                                  GError **error);
+/* The GGUF name of a Hugging Face tensor, or NULL. */
+char *runnel_decoder_gguf_name (const char *hf_name);
+
+/* Ranges and divisibility, whatever the format. */
+gboolean runnel_checkpoint_check_hyperparameters (RunnelCheckpoint *self,
+                                                  GError **error);
+/* Every tensor known, of its shape and of a fitting type; none missing. */
+gboolean runnel_checkpoint_check_tensors (RunnelCheckpoint *self,
+                                          const RunnelDecoderLayout *layout,
+                                          GError **error);
+
+void runnel_checkpoint_add_tensor (RunnelCheckpoint *self,
+                                   const RunnelTensor *tensor,
+                                   const char *name);
+
+gboolean runnel_checkpoint_read_gguf (RunnelCheckpoint *self,
+                                      RunnelLoadMode mode, GError **error);
+/* *@config: the bytes of config.json, which belong to the content. */
+gboolean runnel_checkpoint_read_hugging_face (RunnelCheckpoint *self,
+                                              RunnelLoadMode mode,
+                                              RunnelMapping **config,
+                                              GError **error);
+
+G_END_DECLS
