@@ -78,10 +78,6 @@ typedef enum {
 #define RUNNEL_TYPE_PROMPT_FIT (runnel_prompt_fit_get_type ())
 RUNNEL_API GType runnel_prompt_fit_get_type (void);
 
-/* The one place that applies the policy to a prompt of @n_tokens in a context
- * of @context_length: shift and truncate keep the first @n_keep tokens and the
- * end, and leave at least a quarter of the context for the reply. The error is
- * RUNNEL_ERROR_CONTEXT_OVERFLOW with n_prompt and n_ctx in its message. */
 RUNNEL_API gboolean
 runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
                                    guint context_length, const gint32 *tokens,
@@ -89,23 +85,46 @@ runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
                                    gint32 **ret_tokens, gsize *ret_n_tokens,
                                    GError **error);
 
+/**
+ * RUNNEL_MAX_STOPS:
+ *
+ * The largest number of stop strings.
+ *
+ * Since: 0.1
+ */
 #define RUNNEL_MAX_STOPS 16
+
+/**
+ * RUNNEL_MAX_TOP_LOGPROBS:
+ *
+ * The largest number of alternatives reported for a token.
+ *
+ * Since: 0.1
+ */
 #define RUNNEL_MAX_TOP_LOGPROBS 64
 
 #define RUNNEL_TYPE_GENERATION_PARAMS (runnel_generation_params_get_type ())
 
 /**
  * RunnelGenerationParams:
- * @max_tokens: at most this many; −1: until a stop or the context's end
+ * @max_tokens: at most this many; -1: until a stop or the context's end
  * @sampler: how tokens are drawn
- * @stops: (nullable) (array zero-terminated=1): stop strings, up to 16
+ * @stops: (nullable) (array zero-terminated=1): stop strings: valid UTF-8, up
+ *   to 16, none empty, none longer than 4096 bytes
  * @stop_tokens: (nullable) (array length=n_stop_tokens): besides the model's
  * @n_stop_tokens: entries of @stop_tokens
  * @ignore_eos: do not end at the model's stop tokens
- * @n_top_logprobs: top alternatives to report for each token
+ * @logprobs: report the log-probability of each token; costs a pass over the
+ *   vocabulary
+ * @n_top_logprobs: top alternatives to report for each token, up to 64; more
+ *   than 0 implies @logprobs
  * @overflow_policy: what happens when the context is full
  * @n_keep: tokens at the beginning that a shift keeps
- * @prompt_length: how many tokens of the sequence count as prompt; −1: all
+ * @prompt_length: how many tokens of the sequence count as prompt; -1: all
+ *
+ * How a reply is made. The pointers are owned.
+ *
+ * Since: 0.1
  */
 typedef struct {
   gint max_tokens;
@@ -114,6 +133,7 @@ typedef struct {
   gint32 *stop_tokens;
   gsize n_stop_tokens;
   gboolean ignore_eos;
+  gboolean logprobs;
   guint n_top_logprobs;
   RunnelOverflowPolicy overflow_policy;
   guint n_keep;
@@ -126,32 +146,32 @@ RUNNEL_API RunnelGenerationParams *
 runnel_generation_params_copy (const RunnelGenerationParams *self);
 RUNNEL_API void runnel_generation_params_free (RunnelGenerationParams *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelGenerationParams, runnel_generation_params_free)
+RUNNEL_API gboolean
+runnel_generation_params_check (const RunnelGenerationParams *self,
+                                guint n_vocab, GError **error);
 
 #define RUNNEL_TYPE_GENERATION (runnel_generation_get_type ())
 RUNNEL_API
 G_DECLARE_FINAL_TYPE (RunnelGeneration, runnel_generation, RUNNEL, GENERATION, GObject)
 
 /**
- * RunnelGeneration:
- *
- * The loop: sample, check stops, forward. Registered with the engine's
- * scheduler from its first step until it ends, so that concurrent generations
- * run in lock-step. To be used by one thread at a time.
- *
- * Since: 0.1
- */
-
-/**
  * RunnelGenerationStep:
  * @tokens: (array length=n_tokens): tokens released by this step, borrowed
  *   until the next one; those whose text a stop string holds back come later
  * @n_tokens: entries of @tokens; may be 0
- * @logprobs: (array length=n_tokens): natural log of each token's probability
- * @top: (array): n_tokens × n_top_logprobs alternatives, best first
- * @text: the reply's text released by this step, valid UTF-8
+ * @logprobs: (nullable) (array length=n_tokens): natural logarithm of each
+ *   token's probability; %NULL when they were not asked for
+ * @top: (nullable) (array): n_tokens × n_top_logprobs alternatives, best first
+ * @text: the reply's text released by this step, valid UTF-8, borrowed until
+ *   the next one
+ * @text_length: bytes of @text
  * @text_end: bytes of the reply's text released so far; a token may be
  *   released whose last bytes are not
  * @finished: whether the reply has ended
+ *
+ * What came out of one step.
+ *
+ * Since: 0.1
  */
 typedef struct {
   const gint32 *tokens;
@@ -159,28 +179,22 @@ typedef struct {
   const float *logprobs;
   const RunnelTokenLogprob *top;
   const char *text;
+  gsize text_length;
   guint64 text_end;
   gboolean finished;
 } RunnelGenerationStep;
 
-/* The sequence is the prompt's state and is taken; its tokens feed the
- * repetition penalty. */
 RUNNEL_API RunnelGeneration *
 runnel_generation_new (RunnelSequence *sequence,
                        const RunnelGenerationParams *params, GError **error);
-/* One token further. FALSE only on failure (finish reason error). The last
- * step releases what was held back and may carry no token. */
 RUNNEL_API gboolean runnel_generation_next (RunnelGeneration *self,
                                             RunnelGenerationStep *ret_step,
                                             GError **error);
-/* From any thread: the next step ends the reply and keeps what came. */
 RUNNEL_API void runnel_generation_cancel (RunnelGeneration *self);
 RUNNEL_API RunnelFinishReason
 runnel_generation_get_finish_reason (RunnelGeneration *self);
 RUNNEL_API guint runnel_generation_get_n_prompt_tokens (RunnelGeneration *self);
-/* All tokens drawn, a stop token not included. */
 RUNNEL_API guint runnel_generation_get_n_tokens (RunnelGeneration *self);
-/* The sequence after the reply: what was emitted, never a held-back tail. */
 RUNNEL_API RunnelSequence *runnel_generation_get_sequence (RunnelGeneration *self);
 
 G_END_DECLS

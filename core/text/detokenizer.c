@@ -193,6 +193,24 @@ runnel_detokenizer_flush (RunnelDetokenizer *self, gboolean keep_incomplete)
 }
 
 /**
+ * runnel_detokenizer_get_incomplete:
+ * @self: a detokenizer
+ *
+ * Whether the last token ended inside a character, whose bytes are held back.
+ *
+ * Returns: %TRUE when flush would end an unfinished character
+ *
+ * Since: 0.1
+ */
+gboolean
+runnel_detokenizer_get_incomplete (RunnelDetokenizer *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_DETOKENIZER (self), FALSE);
+
+  return self->n_held > 0;
+}
+
+/**
  * runnel_detokenizer_reset:
  * @self: a detokenizer
  *

@@ -38,6 +38,8 @@ RUNNEL_API gboolean runnel_detokenizer_push_to (RunnelDetokenizer *self,
 RUNNEL_API char *runnel_detokenizer_flush (RunnelDetokenizer *self,
                                            gboolean keep_incomplete)
     G_GNUC_WARN_UNUSED_RESULT;
+RUNNEL_API gboolean
+runnel_detokenizer_get_incomplete (RunnelDetokenizer *self);
 RUNNEL_API void runnel_detokenizer_reset (RunnelDetokenizer *self);
 
 G_END_DECLS

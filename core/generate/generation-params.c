@@ -1,0 +1,146 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "generation.h"
+
+#include "../error.h"
+#include "stop-matcher.h"
+
+G_STATIC_ASSERT (RUNNEL_MAX_STOPS == RUNNEL_STOP_MATCHER_MAX_STOPS);
+
+G_DEFINE_BOXED_TYPE (RunnelGenerationParams, runnel_generation_params,
+                     runnel_generation_params_copy,
+                     runnel_generation_params_free)
+
+/**
+ * runnel_generation_params_new:
+ *
+ * The defaults: no limit of tokens but the context, the default sampler, the
+ * model's stop tokens, overflow policy error, the whole sequence is prompt.
+ *
+ * Returns: (transfer full): new parameters
+ *
+ * Since: 0.1
+ */
+RunnelGenerationParams *
+runnel_generation_params_new (void)
+{
+  RunnelGenerationParams *self = g_new0 (RunnelGenerationParams, 1);
+
+  self->max_tokens = -1;
+  self->prompt_length = -1;
+  self->sampler = runnel_sampler_params_new ();
+  return self;
+}
+
+/**
+ * runnel_generation_params_copy:
+ * @self: parameters
+ *
+ * Copies the parameters with all that they own.
+ *
+ * Returns: (transfer full): a copy
+ *
+ * Since: 0.1
+ */
+RunnelGenerationParams *
+runnel_generation_params_copy (const RunnelGenerationParams *self)
+{
+  RunnelGenerationParams *copy;
+
+  g_return_val_if_fail (self != NULL, NULL);
+  copy = g_new (RunnelGenerationParams, 1);
+  *copy = *self;
+  copy->sampler = runnel_sampler_params_copy (self->sampler);
+  copy->stops = g_strdupv (self->stops);
+  copy->stop_tokens = g_memdup2 (
+    self->stop_tokens, self->n_stop_tokens * sizeof *self->stop_tokens);
+  return copy;
+}
+
+/**
+ * runnel_generation_params_free:
+ * @self: (transfer full) (nullable): parameters
+ *
+ * Frees the parameters with all that they own.
+ *
+ * Since: 0.1
+ */
+void
+runnel_generation_params_free (RunnelGenerationParams *self)
+{
+  if (self == NULL)
+    return;
+  runnel_sampler_params_free (self->sampler);
+  g_strfreev (self->stops);
+  g_free (self->stop_tokens);
+  g_free (self);
+}
+
+static gboolean
+check_stops (const RunnelGenerationParams *self, guint n_vocab, GError **error)
+{
+  if (!runnel_stop_matcher_check ((const char *const *) self->stops, error))
+    return FALSE;
+  for (guint i = 0; self->stops && self->stops[i]; i++)
+    if (!g_utf8_validate (self->stops[i], -1, NULL)) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                   "stop: stop string %u is not valid UTF-8", i);
+      return FALSE;
+    }
+  for (gsize i = 0; i < self->n_stop_tokens; i++) {
+    const gint32 token = self->stop_tokens[i];
+
+    if (token < 0 || (n_vocab > 0 && (guint) token >= n_vocab)) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                   "generation: stop_tokens[%" G_GSIZE_FORMAT
+                   "] is %d, it must be from 0 to %u",
+                   i, token, n_vocab > 0 ? n_vocab - 1 : G_MAXINT32);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/**
+ * runnel_generation_params_check:
+ * @self: parameters
+ * @n_vocab: size of the vocabulary, or 0 when it is not known yet
+ * @error: return location
+ *
+ * Checks every field, those of the sampler too; the error names the field, its
+ * value and the range.
+ *
+ * Returns: whether the parameters can be used; else
+ *   %RUNNEL_ERROR_INVALID_ARGUMENT or %RUNNEL_ERROR_LIMIT
+ *
+ * Since: 0.1
+ */
+gboolean
+runnel_generation_params_check (const RunnelGenerationParams *self,
+                                guint n_vocab, GError **error)
+{
+  g_return_val_if_fail (self != NULL && self->sampler != NULL, FALSE);
+  if (self->max_tokens < -1) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                 "generation: max_tokens is %d, it must be -1 (no limit) or "
+                 "more",
+                 self->max_tokens);
+    return FALSE;
+  }
+  if (self->prompt_length < -1) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                 "generation: prompt_length is %d, it must be -1 (all) or more",
+                 self->prompt_length);
+    return FALSE;
+  }
+  if (self->n_top_logprobs > RUNNEL_MAX_TOP_LOGPROBS) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                 "generation: n_top_logprobs is %u, it must be from 0 to %d",
+                 self->n_top_logprobs, RUNNEL_MAX_TOP_LOGPROBS);
+    return FALSE;
+  }
+  return check_stops (self, n_vocab, error) &&
+         runnel_sampler_params_check (self->sampler, n_vocab, error);
+}
