@@ -30,6 +30,7 @@ struct _RunnelBpe {
   guint32 *merges;           /* pairs, by rank */
   guint8 *joined;            /* the bytes of the merge being added */
   gsize joined_room;
+  guint last;                /* the result of the merge before */
   guint64 odd;
   guint shift;
   gsize mask;
@@ -78,7 +79,7 @@ runnel_bpe_new (const RunnelVocabulary *vocabulary, gsize n_merges,
   RunnelBpe *self = g_new0 (RunnelBpe, 1);
   guint bits = 4;
 
-  while (((gsize) 1 << bits) < n_merges * 2)
+  while (((gsize) 1 << bits) < n_merges + n_merges / 2)
     bits++;
   self->vocabulary = vocabulary;
   self->whole_words = whole_words;
@@ -176,7 +177,9 @@ find_parts (RunnelBpe *self, const char *left, gsize left_length,
     return FALSE;
   ids[0] = runnel_vocabulary_find (self->vocabulary, self->joined, n);
   ids[1] = runnel_vocabulary_find (self->vocabulary, self->joined + n, m);
-  ids[2] = runnel_vocabulary_find (self->vocabulary, self->joined, n + m);
+  /* Vocabularies are numbered as they were trained: merge by merge. */
+  ids[2] = runnel_vocabulary_find_near (self->vocabulary, self->last + 1,
+                                        self->joined, n + m);
   return ids[0] >= 0 && ids[1] >= 0 && ids[2] >= 0;
 }
 
@@ -199,6 +202,7 @@ runnel_bpe_add_merge (RunnelBpe *self, const char *left, gsize left_length,
   merge->right = ids[1];
   merge->rank = self->n_merges;   /* of equal pairs the last one counts */
   merge->result = ids[2];
+  self->last = ids[2];
   self->merges[self->n_merges * 2] = ids[0];
   self->merges[self->n_merges * 2 + 1] = ids[1];
   self->n_merges++;

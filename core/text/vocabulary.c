@@ -9,6 +9,9 @@
 #include "../error.h"
 #include "byte-level.h"
 
+/* Set in types: the token is in the table. */
+#define FINDABLE 0x80
+
 typedef struct {
   guint32 hash;
   guint32 token;   /* 1 + id; 0: empty */
@@ -107,6 +110,16 @@ runnel_vocabulary_find (const RunnelVocabulary *self, const guint8 *bytes,
   return (gint32) find_slot (self, bytes, length, &hash)->token - 1;
 }
 
+gint32
+runnel_vocabulary_find_near (const RunnelVocabulary *self, guint guess,
+                             const guint8 *bytes, gsize length)
+{
+  if (guess < self->n && (self->types[guess] & FINDABLE)
+      && same_bytes (self, guess, bytes, length))
+    return guess;
+  return runnel_vocabulary_find (self, bytes, length);
+}
+
 /* "<0x41>", with two hexadecimal digits and nothing else. */
 static gboolean
 parse_byte_token (const char *text, gsize length, guint8 *ret)
@@ -169,15 +182,17 @@ add_token (RunnelVocabulary *self, guint id, const RunnelTokenText *token,
     return TRUE;
 
   slot = find_slot (self, piece, length, &hash);
-  if (slot->token == 0) {
-    slot->hash = hash;
-    slot->token = id + 1;
-  } else if (token->type == RUNNEL_TOKEN_NORMAL
-             && self->types[slot->token - 1] == RUNNEL_TOKEN_USER_DEFINED) {
-    slot->token = id + 1;   /* merges are about the normal one */
-  } else if (token->type != RUNNEL_TOKEN_USER_DEFINED) {
-    return refuse (error, name, id, "has the bytes of an earlier token");
+  if (slot->token != 0) {
+    if (token->type == RUNNEL_TOKEN_USER_DEFINED)
+      return TRUE;   /* merges are about the normal one */
+    if (runnel_vocabulary_type (self, slot->token - 1)
+        != RUNNEL_TOKEN_USER_DEFINED)
+      return refuse (error, name, id, "has the bytes of an earlier token");
+    self->types[slot->token - 1] &= ~FINDABLE;
   }
+  slot->hash = hash;
+  slot->token = id + 1;
+  self->types[id] |= FINDABLE;
   return TRUE;
 }
 
@@ -203,7 +218,7 @@ runnel_vocabulary_new (const RunnelTokenText *tokens, gsize n,
       return NULL;
     }
   }
-  while (n_slots < n * 2)
+  while (n_slots < n + n / 2)
     n_slots *= 2;
 
   self = g_new0 (RunnelVocabulary, 1);
@@ -255,5 +270,5 @@ runnel_vocabulary_piece (const RunnelVocabulary *self, guint token,
 RunnelTokenType
 runnel_vocabulary_type (const RunnelVocabulary *self, guint token)
 {
-  return (RunnelTokenType) self->types[token];
+  return (RunnelTokenType) (self->types[token] & ~FINDABLE);
 }

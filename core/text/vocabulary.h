@@ -48,5 +48,8 @@ RunnelTokenType runnel_vocabulary_type (const RunnelVocabulary *self,
 /* The token that merging may end in and whose bytes these are, or -1. */
 gint32 runnel_vocabulary_find (const RunnelVocabulary *self,
                                const guint8 *bytes, gsize length);
+/* The same, looking first at @guess. */
+gint32 runnel_vocabulary_find_near (const RunnelVocabulary *self, guint guess,
+                                    const guint8 *bytes, gsize length);
 
 G_END_DECLS
