@@ -72,6 +72,31 @@ runnel_tokenizer_new_from_folder (const char *folder, guint n_vocab,
   return new_from_folder (NULL, folder, n_vocab, error);
 }
 
+/* A GGUF file has a row for every id, and no other rows; a folder may leave
+ * the last ids of the model without a token. */
+RunnelTokenizer *
+runnel_tokenizer_new_from_checkpoint (RunnelCheckpoint *from, GError **error)
+{
+  guint n_vocab = runnel_checkpoint_hyperparameters (from)->n_vocab;
+  const RunnelGguf *gguf = runnel_checkpoint_gguf (from);
+  g_autoptr (RunnelTokenizer) self = NULL;
+
+  if (gguf == NULL)
+    return runnel_tokenizer_new_from_folder (runnel_checkpoint_folder (from),
+                                             n_vocab, error);
+  self = runnel_tokenizer_new_from_gguf (gguf, error);
+  if (self == NULL)
+    return NULL;
+  if (runnel_tokenizer_get_n_tokens (self) != n_vocab) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
+                 "%s: tokenizer.ggml.tokens has %u entries, but "
+                 "token_embd.weight has %u rows", runnel_checkpoint_path (from),
+                 runnel_tokenizer_get_n_tokens (self), n_vocab);
+    return NULL;
+  }
+  return g_steal_pointer (&self);
+}
+
 static RunnelTokenizer *
 new_from_mapping (RunnelMapping *mapping, const char *path, GError **error)
 {

@@ -127,7 +127,7 @@ read_tokens (RunnelTokenizerParts *parts, const RunnelGguf *gguf,
         || tokens[i].type == RUNNEL_TOKEN_USER_DEFINED)
       runnel_added_tokens_add (parts->added, (const guint8 *) tokens[i].text,
                                tokens[i].length, i);
-  return TRUE;
+  return runnel_tokenizer_parts_seal (parts, runnel_gguf_name (gguf), error);
 }
 
 static gboolean
@@ -222,5 +222,5 @@ runnel_tokenizer_new_from_gguf (const RunnelGguf *gguf, GError **error)
       || !read_merges (parts, gguf, error)
       || !read_special (parts, gguf, error))
     return NULL;
-  return runnel_tokenizer_new_take (&parts, runnel_gguf_name (gguf), error);
+  return runnel_tokenizer_new_take (g_steal_pointer (&parts));
 }

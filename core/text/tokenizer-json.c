@@ -283,7 +283,8 @@ read_vocabulary (RunnelTokenizerParts *parts,
     return FALSE;
   if (n_added > 0)
     add_matchers (parts, added);
-  return TRUE;
+  return runnel_tokenizer_parts_seal (
+      parts, runnel_json_name (files->tokenizer), error);
 }
 
 /* A merge is written "a b" or ["a", "b"]. */
@@ -522,7 +523,5 @@ runnel_tokenizer_new_from_files (const RunnelTokenizerFiles *files,
       || (files->generation != NULL
           && !read_generation (parts, files->generation, error)))
     return NULL;
-  return runnel_tokenizer_new_take (&parts,
-                                    runnel_json_name (files->tokenizer),
-                                    error);
+  return runnel_tokenizer_new_take (g_steal_pointer (&parts));
 }

@@ -56,14 +56,15 @@ RunnelTokenizerParts *runnel_tokenizer_parts_new (void);
 void runnel_tokenizer_parts_free (RunnelTokenizerParts *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelTokenizerParts,
                                runnel_tokenizer_parts_free)
+/* To be called when all added tokens are in, before any is looked for. */
+gboolean runnel_tokenizer_parts_seal (RunnelTokenizerParts *self,
+                                      const char *name, GError **error);
 /* Ignores -1 and what is there already. */
 void runnel_tokenizer_parts_add_stop (RunnelTokenizerParts *self,
                                       gint32 token);
 /* The token whose literal text or bytes these are, or -1. */
 gint32 runnel_tokenizer_parts_find (const RunnelTokenizerParts *self,
                                     const char *text, gsize length);
-/* Takes the parts when it succeeds. @name is what errors call the file. */
-RunnelTokenizer *runnel_tokenizer_new_take (RunnelTokenizerParts **parts,
-                                            const char *name, GError **error);
+RunnelTokenizer *runnel_tokenizer_new_take (RunnelTokenizerParts *parts);
 
 G_END_DECLS

@@ -66,6 +66,21 @@ runnel_tokenizer_parts_free (RunnelTokenizerParts *self)
   g_free (self);
 }
 
+gboolean
+runnel_tokenizer_parts_seal (RunnelTokenizerParts *self, const char *name,
+                             GError **error)
+{
+  gint32 twice;
+
+  if (runnel_added_tokens_seal (self->added, &twice)
+      && runnel_added_tokens_seal (self->added_normalized, &twice))
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+               "%s: token %d has the text of another added token", name,
+               twice);
+  return FALSE;
+}
+
 void
 runnel_tokenizer_parts_add_stop (RunnelTokenizerParts *self, gint32 token)
 {
@@ -110,6 +125,16 @@ digest_uint32s (GChecksum *checksum, const guint32 *values, gsize n)
   }
 }
 
+/* Converters to GGUF make control tokens of added tokens that only look like
+ * them, so the two kinds of added tokens count as one. */
+static guint32
+digest_type (const RunnelTokenizerParts *parts, guint token)
+{
+  RunnelTokenType type = runnel_vocabulary_type (parts->vocabulary, token);
+
+  return type == RUNNEL_TOKEN_USER_DEFINED ? RUNNEL_TOKEN_CONTROL : type;
+}
+
 /* What makes ids mean the same: per token in use its id, type and bytes, the
  * merges in order, and the pre-tokenizer. Unused ids are left out, so that a
  * vocabulary padded to the model's size stays the same vocabulary. */
@@ -129,7 +154,7 @@ make_digest (const RunnelTokenizerParts *parts)
         runnel_vocabulary_piece (parts->vocabulary, token, &length);
     guint32 head[3] = {
       GUINT32_TO_LE (token),
-      GUINT32_TO_LE (runnel_vocabulary_type (parts->vocabulary, token)),
+      GUINT32_TO_LE (digest_type (parts, token)),
       GUINT32_TO_LE (length),
     };
 
@@ -146,22 +171,12 @@ make_digest (const RunnelTokenizerParts *parts)
 }
 
 RunnelTokenizer *
-runnel_tokenizer_new_take (RunnelTokenizerParts **parts, const char *name,
-                           GError **error)
+runnel_tokenizer_new_take (RunnelTokenizerParts *parts)
 {
-  RunnelTokenizer *self;
-  gint32 twice;
+  RunnelTokenizer *self = g_object_new (RUNNEL_TYPE_TOKENIZER, NULL);
 
-  if (!runnel_added_tokens_seal ((*parts)->added, &twice)
-      || !runnel_added_tokens_seal ((*parts)->added_normalized, &twice)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-                 "%s: token %d has the text of another added token", name,
-                 twice);
-    return NULL;
-  }
-  self = g_object_new (RUNNEL_TYPE_TOKENIZER, NULL);
-  self->digest = make_digest (*parts);
-  self->parts = g_steal_pointer (parts);
+  self->parts = parts;
+  self->digest = make_digest (parts);
   return self;
 }
 
