@@ -36,7 +36,8 @@ G_DECLARE_DERIVABLE_TYPE (GstLmFilter, gst_lm_filter, GST, LM_FILTER, GstElement
  * @model_parts: set by gst_lm_filter_class_use_model()
  * @frames_text: set by gst_lm_filter_class_frame_text()
  * @get_src_caps: the fixed caps of what @request (nullable) will give. The
- *   model is ready. The default is the source template, fixated.
+ *   model is ready, unless @request is %NULL: then a gap comes before any
+ *   request. The default is the source template, fixated.
  * @process: one request, or one buffer of it. Takes @buffer, which has a
  *   #GstLmRequestMeta and is not ended early; the model is ready and caps and
  *   segment are sent. Pushes with gst_lm_filter_push(); a request that fails

@@ -39,8 +39,7 @@ GST_LM_API gboolean gst_lm_text_framer_push (GstLmTextFramer *self,
                                              GstBuffer *buffer,
                                              GstLmFraming framing,
                                              GError **error);
-GST_LM_API gboolean gst_lm_text_framer_drain (GstLmTextFramer *self,
-                                              GError **error);
+GST_LM_API void gst_lm_text_framer_drain (GstLmTextFramer *self);
 GST_LM_API GstBuffer *gst_lm_text_framer_pull (GstLmTextFramer *self);
 GST_LM_API void gst_lm_text_framer_reset (GstLmTextFramer *self);
 
