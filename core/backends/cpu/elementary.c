@@ -2,10 +2,10 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * exp, log, pow, sin and cos of one fixed form (docs/exactness.md): rope
- * tables and the sampler must not depend on the machine's libm. The series
- * are Taylor's: reduced arguments are small enough that the first term left
- * out is below the rounding.
+ * exp, pow, sin and cos of one fixed form (docs/exactness.md): rope tables
+ * must not depend on the machine's libm. The series are Taylor's: reduced
+ * arguments are small enough that the first term left out is below the
+ * rounding.
  */
 #include "kernels.h"
 
@@ -106,19 +106,6 @@ exp_two_parts (double hi, double lo)
   k = (int) n;
   p *= double_from_bits ((uint64_t) (k / 2 + 1023) << 52);
   return p * double_from_bits ((uint64_t) (k - k / 2 + 1023) << 52);
-}
-
-double
-runnel_log (double x)
-{
-  double hi, lo;
-
-  if (!(x > 0.0))
-    return x == 0.0 ? -INFINITY : NAN;
-  if (x > 0x1.fffffffffffffp+1023)
-    return x;
-  log_two_parts (x, &hi, &lo);
-  return hi + lo;
 }
 
 double

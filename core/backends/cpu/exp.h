@@ -12,11 +12,11 @@
 
 #include "half.h"
 
-#define RUNNEL_EXP_LOWEST -87.0f
+#define RUNNEL_EXP_LOWEST (-87.0f)
 #define RUNNEL_EXP_HIGHEST 88.0f
 #define RUNNEL_EXP_LOG2E 0x1.715476p+0f
 #define RUNNEL_EXP_LN2_HI 0x1.62e430p-1f
-#define RUNNEL_EXP_LN2_LO -0x1.05c610p-29f
+#define RUNNEL_EXP_LN2_LO (-0x1.05c610p-29f)
 #define RUNNEL_EXP_C6 0x1.6a2318p-10f
 #define RUNNEL_EXP_C5 0x1.123a8ep-7f
 #define RUNNEL_EXP_C4 0x1.5558f6p-5f

@@ -1,0 +1,156 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * Products with float weights: the sixteen lanes of an output are two
+ * vectors; several outputs at a time hide the latency of the fma.
+ */
+#include "avx2.h"
+
+typedef enum { WEIGHTS_F32, WEIGHTS_F16, WEIGHTS_BF16 } Format;
+
+ALWAYS_INLINE size_t
+element_size (Format format)
+{
+  return format == WEIGHTS_F32 ? 4 : 2;
+}
+
+ALWAYS_INLINE __m256
+load_8 (const uint8_t *p, Format format)
+{
+  if (format == WEIGHTS_F32)
+    return _mm256_loadu_ps ((const float *) p);
+  if (format == WEIGHTS_F16)
+    return load_8_halves (p);
+  return _mm256_castsi256_ps (_mm256_slli_epi32 (_mm256_cvtepu16_epi32 (
+              _mm_loadu_si128 ((const __m128i *) p)), 16));
+}
+
+ALWAYS_INLINE float
+load_1 (const uint8_t *p, Format format)
+{
+  float f;
+
+  if (format == WEIGHTS_F16)
+    return runnel_load_half (p);
+  if (format == WEIGHTS_BF16)
+    return runnel_bfloat16_to_float (runnel_load_u16 (p));
+  memcpy (&f, p, sizeof f);
+  return f;
+}
+
+/* The columns after the last whole sixteen, lane by lane. */
+ALWAYS_INLINE void
+add_tail (const uint8_t *w, const float *x, uint32_t n, Format format,
+    __m256 *acc)
+{
+  float lanes[16];
+
+  _mm256_storeu_ps (lanes, acc[0]);
+  _mm256_storeu_ps (lanes + 8, acc[1]);
+  for (uint32_t c = 0; c < n; c++)
+    lanes[c] = fmaf (load_1 (w + c * element_size (format), format), x[c],
+        lanes[c]);
+  acc[0] = _mm256_loadu_ps (lanes);
+  acc[1] = _mm256_loadu_ps (lanes + 8);
+}
+
+/* n_rows outputs from row r on for n_x rows of x from row i on. */
+ALWAYS_INLINE void
+multiply (const RunnelMatrix *w, const RunnelRows *x, uint32_t r, int n_rows,
+    uint32_t i, int n_x, const float *bias, float *y, size_t y_stride,
+    Format format)
+{
+  const uint8_t *row = w->data + r * w->stride;
+  const float *f = x->f + i * x->f_stride;
+  uint32_t whole = w->columns / 16 * 16;
+  __m256 acc[4][3][2];
+
+#pragma GCC unroll 4
+  for (int a = 0; a < n_rows; a++) {
+#pragma GCC unroll 3
+    for (int b = 0; b < n_x; b++)
+      acc[a][b][0] = acc[a][b][1] = _mm256_setzero_ps ();
+  }
+  for (uint32_t c = 0; c < whole; c += 16) {
+#pragma GCC unroll 4
+    for (int a = 0; a < n_rows; a++) {
+      const uint8_t *p = row + a * w->stride + c * element_size (format);
+      __m256 first = load_8 (p, format);
+      __m256 second = load_8 (p + 8 * element_size (format), format);
+
+#pragma GCC unroll 3
+      for (int b = 0; b < n_x; b++) {
+        const float *xf = f + b * x->f_stride + c;
+
+        acc[a][b][0] = _mm256_fmadd_ps (first, _mm256_loadu_ps (xf),
+            acc[a][b][0]);
+        acc[a][b][1] = _mm256_fmadd_ps (second, _mm256_loadu_ps (xf + 8),
+            acc[a][b][1]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int a = 0; a < n_rows; a++) {
+#pragma GCC unroll 3
+    for (int b = 0; b < n_x; b++) {
+      float *out = y + (i + b) * y_stride + r + a;
+
+      if (whole < w->columns)
+        add_tail (row + a * w->stride + whole * element_size (format),
+            f + b * x->f_stride + whole, w->columns - whole, format,
+            acc[a][b]);
+      *out = sum_8_lanes (_mm256_add_ps (acc[a][b][0], acc[a][b][1]));
+      if (bias != NULL)
+        *out = *out + bias[r + a];
+    }
+  }
+}
+
+ALWAYS_INLINE void
+matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
+    float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end,
+    Format format)
+{
+  uint32_t begin = tile_begin * RUNNEL_TILE_ROWS, r, i;
+  uint32_t padded_end = tile_end * RUNNEL_TILE_ROWS;
+  uint32_t end = padded_end < w->rows ? padded_end : w->rows;
+
+  /* Four rows at a time, so that x is read from the nearest cache; of x,
+   * three rows against two, and a single one against four. */
+  for (r = begin; r + 4 <= end; r += 4) {
+    for (i = 0; i + 3 <= x->n; i += 3) {
+      multiply (w, x, r, 2, i, 3, bias, y, y_stride, format);
+      multiply (w, x, r + 2, 2, i, 3, bias, y, y_stride, format);
+    }
+    if (x->n - i == 2) {
+      multiply (w, x, r, 2, i, 2, bias, y, y_stride, format);
+      multiply (w, x, r + 2, 2, i, 2, bias, y, y_stride, format);
+    } else if (x->n - i == 1) {
+      multiply (w, x, r, 4, i, 1, bias, y, y_stride, format);
+    }
+  }
+  for (; r < end; r++) {
+    for (i = 0; i < x->n; i++)
+      multiply (w, x, r, 1, i, 1, bias, y, y_stride, format);
+  }
+  for (; r < padded_end; r++) {
+    for (i = 0; i < x->n; i++)
+      y[i * y_stride + r] = 0.0f;
+  }
+}
+
+RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_f32)
+{
+  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, WEIGHTS_F32);
+}
+
+RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_f16)
+{
+  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, WEIGHTS_F16);
+}
+
+RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_bf16)
+{
+  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, WEIGHTS_BF16);
+}

@@ -1,0 +1,39 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "avx2.h"
+
+#include "../scalar/scalar.h"
+
+/* What is left to scalar code is either rare or as fast as memory. */
+const RunnelKernels runnel_kernels_avx2 = {
+  .name = "avx2",
+  .matmul = {
+    [RUNNEL_MATRIX_Q4] = runnel_avx2_matmul_q4,
+    [RUNNEL_MATRIX_Q4_OFFSET] = runnel_avx2_matmul_q4_offset,
+    [RUNNEL_MATRIX_Q8] = runnel_avx2_matmul_q8,
+    [RUNNEL_MATRIX_Q8_OFFSET] = runnel_avx2_matmul_q8_offset,
+    [RUNNEL_MATRIX_Q2_K] = runnel_avx2_matmul_q2_k,
+    [RUNNEL_MATRIX_Q3_K] = runnel_avx2_matmul_q3_k,
+    [RUNNEL_MATRIX_Q4_K] = runnel_avx2_matmul_q4_k,
+    [RUNNEL_MATRIX_Q5_K] = runnel_avx2_matmul_q5_k,
+    [RUNNEL_MATRIX_Q6_K] = runnel_avx2_matmul_q6_k,
+    [RUNNEL_MATRIX_F32] = runnel_avx2_matmul_f32,
+    [RUNNEL_MATRIX_F16] = runnel_avx2_matmul_f16,
+    [RUNNEL_MATRIX_BF16] = runnel_avx2_matmul_bf16,
+  },
+  .row = runnel_scalar_row,
+  .quantise = runnel_avx2_quantise,
+  .norm = runnel_avx2_norm,
+  .add = runnel_scalar_add,
+  .silu_mul = runnel_avx2_silu_mul,
+  .rope = runnel_avx2_rope,
+  .scale = runnel_scalar_scale,
+  .kv_store = runnel_avx2_kv_store,
+  .kv_load = runnel_scalar_kv_load,
+  .attend = runnel_avx2_attend,
+  .merge = runnel_avx2_merge,
+  .finish = runnel_scalar_finish,
+  .find_non_finite = runnel_avx2_find_non_finite,
+};
