@@ -17,7 +17,13 @@ enum {
 
 /* e^-50, for every token there may be, is less than the rounding error of a
  * sum of probabilities. */
-#define NEGLIGIBLE 50.0f
+#define NEGLIGIBLE (-50.0)
+
+/* Steps of 1/8 from 0 to 50 under the maximum. */
+enum {
+  BUCKETS_PER_NAT = 8,
+  BUCKETS = 50 * BUCKETS_PER_NAT,
+};
 
 static float
 lanes_max (const float *x, size_t n)
@@ -59,40 +65,49 @@ runnel_logits_max (const float *logits, size_t n, size_t *ret_index)
   return best;
 }
 
-/* A token's part in a sum of probabilities. The comparison also turns NaN and
- * -inf into a number; it is in float because compilers vectorise it there. */
-static inline float
-raised (float logit, float least)
+/* How far a logit is under the maximum. The comparison also turns NaN and -inf
+ * into a number. */
+static inline double
+raised (double distance)
 {
-  return logit > least ? logit : least;
+  return distance > NEGLIGIBLE ? distance : NEGLIGIBLE;
 }
 
+/* A token's part in a sum of probabilities. */
 static double
 weight (float logit, float max)
 {
-  return elementary_exp_within (
-    (double) raised (logit, max - NEGLIGIBLE) - (double) max);
+  return elementary_exp_within (raised ((double) logit - (double) max));
+}
+
+/* Distances and weights of up to BLOCK logits. The loops are apart because
+ * that is how compilers vectorise them. */
+static void
+weigh (const float *logits, size_t n, float max, double *distances,
+       double *weights)
+{
+  for (size_t i = 0; i < n; i++)
+    distances[i] = (double) logits[i] - (double) max;
+  for (size_t i = 0; i < n; i++)
+    distances[i] = raised (distances[i]);
+  for (size_t i = 0; i < n; i++)
+    weights[i] = elementary_exp_within (distances[i]);
 }
 
 double
 runnel_logits_sum_exp (const float *logits, size_t n, float max)
 {
-  double lane[8] = { 0 }, weights[BLOCK];
-  float clean[BLOCK];
-  size_t i = 0;
+  double lane[8] = { 0 }, distances[BLOCK], weights[BLOCK];
 
   if (max == INFINITY) {
-    for (; i < n; i++)
+    for (size_t i = 0; i < n; i++)
       lane[0] += logits[i] == max;
     return lane[0];
   }
-  for (; i < n; i += BLOCK) {
+  for (size_t i = 0; i < n; i += BLOCK) {
     const size_t count = n - i < BLOCK ? n - i : BLOCK;
 
-    for (size_t j = 0; j < count; j++)
-      clean[j] = raised (logits[i + j], max - NEGLIGIBLE);
-    for (size_t j = 0; j < count; j++)
-      weights[j] = elementary_exp_within ((double) clean[j] - (double) max);
+    weigh (logits + i, count, max, distances, weights);
     for (size_t j = 0; j < count; j++)
       lane[j % 8] += weights[j];
   }
@@ -221,29 +236,59 @@ runnel_candidates_top_p (const uint64_t *keys, size_t n, double top_p)
   return kept;
 }
 
+static inline int
+bucket_of (double distance)
+{
+  const int bucket = (int) (-distance * BUCKETS_PER_NAT);
+
+  return bucket < BUCKETS ? bucket : BUCKETS - 1;
+}
+
 size_t
 runnel_logits_top_p (const float *logits, size_t n, float max, double top_p,
                      uint64_t *keys)
 {
-  const double target = top_p * runnel_logits_sum_exp (logits, n, max);
-  double floor = -(double) INFINITY, sum = 0;
-  size_t filled = 0, left;
+  double buckets[BUCKETS] = { 0 }, distances[BLOCK], weights[BLOCK];
+  double total = 0, sum = 0, target;
+  size_t kept = 0, end = n, left;
+  int last = 0;
 
-  /* The sum is at least 1. All tokens with a weight under (1 - top_p) / n
-   * together weigh less than 1 - top_p, so the others reach the target without
-   * them; half of that leaves room for rounding. */
-  if (1.0 - top_p > 1e-9)
-    floor = elementary_log ((1.0 - top_p) * 0.5 / (double) n);
-  for (size_t i = 0; i < n; i++)
-    if (logits[i] > -INFINITY && (double) logits[i] - max >= floor)
-      keys[filled++] = runnel_candidate_key (logits[i], (uint32_t) i);
-  make_heap (keys, filled, 0);
-  left = filled;
-  do
-    sum += weight (runnel_candidate_logit (pop (keys, left--, 0)), max);
-  while (left > 0 && sum < target);
-  memmove (keys, keys + left, (filled - left) * sizeof *keys);
-  return filled - left;
+  for (size_t i = 0; i < n; i += BLOCK) {
+    const size_t count = n - i < BLOCK ? n - i : BLOCK;
+
+    weigh (logits + i, count, max, distances, weights);
+    for (size_t j = 0; j < count; j++)
+      buckets[bucket_of (distances[j])] += weights[j];
+  }
+  for (int b = 0; b < BUCKETS; b++)
+    total += buckets[b];
+  target = top_p * total;
+  while (last < BUCKETS - 1 && sum + buckets[last] < target)
+    sum += buckets[last++];
+
+  /* The buckets before the last are kept whole, at the front; of the last,
+   * gathered at the back, the best until the target is reached. */
+  for (size_t i = 0; i < n; i++) {
+    const double distance = (double) logits[i] - (double) max;
+    const int bucket = bucket_of (raised (distance));
+
+    if (bucket > last || !(logits[i] > -INFINITY))
+      continue;
+    if (bucket < last)
+      keys[kept++] = runnel_candidate_key (logits[i], (uint32_t) i);
+    else
+      keys[--end] = runnel_candidate_key (logits[i], (uint32_t) i);
+  }
+  left = n - end;
+  make_heap (keys + end, left, 0);
+  while (left > 0 && (sum < target || (kept == 0 && left == n - end))) {
+    const uint64_t key = pop (keys + end, left--, 0);
+
+    sum += weight (runnel_candidate_logit (key), max);
+  }
+  memmove (keys + kept, keys + end + left,
+           (n - end - left) * sizeof *keys);
+  return kept + (n - end - left);
 }
 
 size_t
@@ -271,13 +316,20 @@ runnel_candidates_draw (const uint64_t *keys, size_t n, float max,
   double best = -(double) INFINITY;
   uint32_t chosen = 0;
 
+  /* Skipping is exact: rounding is monotonic, so a sum with a bound of the
+   * noise that is below the best means that the sum with the noise is. */
   for (size_t i = 0; i < n; i++) {
     const uint32_t token = runnel_candidate_token (keys[i]);
-    const double value =
-      scaled (runnel_candidate_logit (keys[i]), max, draw->temperature) +
-      runnel_noise_gumbel (
-        runnel_noise_word (draw->seed, draw->position, token));
+    double value =
+      scaled (runnel_candidate_logit (keys[i]), max, draw->temperature);
+    uint32_t word;
 
+    if (value + RUNNEL_NOISE_GUMBEL_MAX < best)
+      continue;
+    word = runnel_noise_word (draw->seed, draw->position, token);
+    if (value + runnel_noise_gumbel_bound (word) < best)
+      continue;
+    value += runnel_noise_gumbel (word);
     if (value > best || (value == best && token < chosen)) {
       best = value;
       chosen = token;
@@ -311,8 +363,6 @@ runnel_logits_draw (const float *logits, size_t n, float max,
   float limit = reachable (max, floor, best, t);
   uint32_t chosen = best_token, words[4];
 
-  /* Skipping is exact: rounding is monotonic, so a sum with a bound of the
-   * noise that is below the best means that the sum with the noise is. */
   for (size_t i = 0; i < n; i += 4) {
     const size_t count = n - i < 4 ? n - i : 4;
     int alive = 0;

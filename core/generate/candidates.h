@@ -43,8 +43,11 @@ size_t runnel_candidates_top_k (const float *logits, size_t n, size_t k,
  * n reaches top_p; at least one. */
 size_t runnel_candidates_top_p (const uint64_t *keys, size_t n, double top_p);
 
-/* The same over all logits, without sorting them all: the kept candidates, in
- * no order. keys: room for n. */
+/* The same over all logits, sorting few of them: the kept candidates, in no
+ * order. The part of the candidates is summed by steps of 1/8 under the
+ * maximum (in each by id), then from the best step to the worst, and in the
+ * step where the sum reaches top_p from the best candidate to the worst.
+ * max: finite. keys: room for n. */
 size_t runnel_logits_top_p (const float *logits, size_t n, float max,
                             double top_p, uint64_t *keys);
 

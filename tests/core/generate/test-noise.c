@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include <math.h>
+#include <string.h>
 
+#include "generate/candidates.h"
 #include "generate/elementary.h"
 #include "generate/noise.h"
 
@@ -167,6 +169,57 @@ test_elementary_corners (void)
   check_close (elementary_log (0x1p-1074), -744.44007192138126);
 }
 
+/* FNV-1a over the bits of numbers. */
+static guint64
+hash_double (guint64 hash, double number)
+{
+  guint64 bits;
+
+  memcpy (&bits, &number, sizeof bits);
+  for (int i = 0; i < 8; i++)
+    hash = (hash ^ (bits >> 8 * i & 255)) * G_GUINT64_CONSTANT (0x100000001b3);
+  return hash;
+}
+
+/* The bits are part of the contract: the same from every compiler, at every
+ * level of optimisation, on every CPU. These were had from gcc for x86-64 at
+ * -O0, -O3 and -march=haswell, and for aarch64. */
+static void
+test_bits (void)
+{
+  enum { N = 50000 };
+  g_autofree float *logits = g_new (float, N);
+  g_autofree guint64 *keys = g_new (guint64, N);
+  guint64 hash = G_GUINT64_CONSTANT (0xcbf29ce484222325);
+  gsize best;
+  float max;
+
+  for (guint32 i = 0; i < 10000; i++) {
+    const guint32 word = runnel_noise_word (5, 6, i);
+
+    hash = hash_double (hash, runnel_noise_gumbel (word));
+    hash = hash_double (hash, elementary_exp (-(double) word * 0x1p-26));
+    hash = hash_double (hash, elementary_log ((double) word + 1));
+  }
+  g_assert_cmphex (hash, ==, G_GUINT64_CONSTANT (0x6cac38a1abf6b389));
+
+  for (guint32 i = 0; i < N; i++)
+    logits[i] = (float) (runnel_noise_gumbel (runnel_noise_word (1, 2, i)) * 2);
+  max = runnel_logits_max (logits, N, &best);
+  hash = hash_double (hash, runnel_logits_sum_exp (logits, N, max));
+  for (guint64 position = 0; position < 20; position++) {
+    const RunnelGumbelDraw draw = { 3, position, 0.9 };
+    const gsize n = runnel_logits_top_p (logits, N, max, 0.9, keys);
+
+    hash = hash_double (hash, runnel_logits_draw (logits, N, max,
+                                                  (guint32) best, -INFINITY,
+                                                  &draw));
+    hash = hash_double (hash, n);
+    hash = hash_double (hash, runnel_candidates_draw (keys, n, max, &draw));
+  }
+  g_assert_cmphex (hash, ==, G_GUINT64_CONSTANT (0x48ba7565b990148d));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -175,6 +228,7 @@ main (int argc, char **argv)
   g_test_add_func ("/noise/open-interval", test_open_interval);
   g_test_add_func ("/noise/bound", test_bound);
   g_test_add_func ("/noise/uniform", test_uniform);
+  g_test_add_func ("/noise/bits", test_bits);
   g_test_add_func ("/elementary/known", test_elementary_known);
   g_test_add_func ("/elementary/sweep", test_elementary_sweep);
   g_test_add_func ("/elementary/corners", test_elementary_corners);
