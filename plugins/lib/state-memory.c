@@ -76,7 +76,7 @@ gst_lm_state_allocator_alloc (GstAllocator *allocator, gsize size,
                               GstAllocationParams *params)
 {
   g_warning ("%s makes memories of sequences only: "
-             "use gst_lm_state_memory_new ()", GST_ALLOCATOR_LM_STATE);
+             "use gst_lm_state_memory_new ()", GST_LM_ALLOCATOR_STATE);
   return NULL;
 }
 
@@ -104,7 +104,7 @@ gst_lm_state_allocator_init (GstLmStateAllocator *self)
 {
   GstAllocator *allocator = GST_ALLOCATOR (self);
 
-  allocator->mem_type = GST_ALLOCATOR_LM_STATE;
+  allocator->mem_type = GST_LM_ALLOCATOR_STATE;
   allocator->mem_map_full = state_memory_map;
   allocator->mem_unmap_full = state_memory_unmap;
   allocator->mem_copy = state_memory_copy;
@@ -123,7 +123,7 @@ state_allocator (void)
 
       gst_object_ref_sink (made);
       GST_OBJECT_FLAG_SET (made, GST_OBJECT_FLAG_MAY_BE_LEAKED);
-      gst_allocator_register (GST_ALLOCATOR_LM_STATE, gst_object_ref (made));
+      gst_allocator_register (GST_LM_ALLOCATOR_STATE, gst_object_ref (made));
       g_once_init_leave (&allocator, (gsize) made);
     }
   return (GstAllocator *) allocator;

@@ -11,11 +11,11 @@
 G_BEGIN_DECLS
 
 /**
- * GST_ALLOCATOR_LM_STATE:
+ * GST_LM_ALLOCATOR_STATE:
  *
  * Name of the allocator of state memories.
  */
-#define GST_ALLOCATOR_LM_STATE "RunnelState"
+#define GST_LM_ALLOCATOR_STATE "RunnelState"
 
 #define GST_TYPE_LM_STATE_ALLOCATOR (gst_lm_state_allocator_get_type ())
 GST_LM_API
