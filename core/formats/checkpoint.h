@@ -46,7 +46,8 @@ typedef struct {
   double rope_factor;          /* linear, yarn, llama3 */
   guint rope_original_context; /* yarn, llama3 */
   double rope_low_freq_factor, rope_high_freq_factor;          /* llama3 */
-  double rope_beta_fast, rope_beta_slow, rope_attention_factor; /* yarn; 0 = default */
+  /* yarn; 0 = default */
+  double rope_beta_fast, rope_beta_slow, rope_attention_factor;
   gboolean tied;               /* no output.weight: the embedding serves */
 } RunnelHyperparameters;
 

@@ -96,9 +96,12 @@ typedef struct _RunnelGgufWriter RunnelGgufWriter;
 RunnelGgufWriter *runnel_gguf_writer_new (void);
 void runnel_gguf_writer_free (RunnelGgufWriter *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelGgufWriter, runnel_gguf_writer_free)
-void runnel_gguf_writer_add_uint32 (RunnelGgufWriter *self, const char *key, guint32 v);
-void runnel_gguf_writer_add_float32 (RunnelGgufWriter *self, const char *key, float v);
-void runnel_gguf_writer_add_boolean (RunnelGgufWriter *self, const char *key, gboolean v);
+void runnel_gguf_writer_add_uint32 (RunnelGgufWriter *self,
+                                    const char *key, guint32 v);
+void runnel_gguf_writer_add_float32 (RunnelGgufWriter *self,
+                                    const char *key, float v);
+void runnel_gguf_writer_add_boolean (RunnelGgufWriter *self,
+                                    const char *key, gboolean v);
 void runnel_gguf_writer_add_string (RunnelGgufWriter *self, const char *key,
                                     const char *text, gssize length);
 void runnel_gguf_writer_add_strings (RunnelGgufWriter *self, const char *key,

@@ -2,53 +2,16 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  */
-#include "json.h"
+#include "json-private.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "../error.h"
 #include "mapping.h"
 
-/* A node takes 16 bytes. The nodes of a container lie side by side; those of
- * an object alternate between key and value. */
-struct _RunnelJsonNode {
-  guint8 kind;
-  guint32 size;   /* bytes of a string, items, members; value of a boolean */
-  union {
-    double number;
-    const char *text;             /* a string, or the digits of an integer */
-    const RunnelJsonNode *items;
-    const struct _Members *members;
-  };
-};
-
-G_STATIC_ASSERT (sizeof (RunnelJsonNode) == 16);
-
-/* Up to so many members are searched one by one. */
-#define SMALL_OBJECT 8
-
-typedef struct _Members {
-  RunnelJsonNode *nodes;
-  guint32 *slots;    /* member + 1, open addressing; NULL for small objects */
-  guint32 mask;
-} Members;
-
-struct _RunnelJson {
-  gatomicrefcount ref_count;
-  char *name;
-  char *text;          /* all strings and digits, each closed by NUL */
-  GPtrArray *chunks;   /* memory of nodes, members and slots */
-  guint8 *free_at;
-  gsize n_free;
-  RunnelJsonNode root;
-};
-
 /* Node sizes are 32 bits, and no JSON of ours comes near this. */
 #define MAX_TEXT ((gsize) 1 << 30)
-#define FIRST_CHUNK ((gsize) 4096)
-#define LAST_CHUNK ((gsize) 1 << 21)
 
 typedef struct {
   gsize base;          /* its first child on the stack */
@@ -65,27 +28,6 @@ typedef struct {
   Frame frames[RUNNEL_JSON_MAX_DEPTH];
   GError **error;
 } Parser;
-
-static void *
-arena_alloc (RunnelJson *doc, gsize bytes)
-{
-  void *memory;
-
-  bytes = (bytes + 7) & ~(gsize) 7;
-  if (bytes > doc->n_free) {
-    gsize chunk = CLAMP (FIRST_CHUNK << MIN (doc->chunks->len, 16),
-        FIRST_CHUNK, LAST_CHUNK);
-
-    chunk = MAX (chunk, bytes);
-    doc->free_at = g_malloc (chunk);
-    doc->n_free = chunk;
-    g_ptr_array_add (doc->chunks, doc->free_at);
-  }
-  memory = doc->free_at;
-  doc->free_at += bytes;
-  doc->n_free -= bytes;
-  return memory;
-}
 
 /* --- errors --- */
 
@@ -379,129 +321,6 @@ parse_literal (Parser *self)
   return fail_expected (self, "a value");
 }
 
-/* --- objects --- */
-
-/* SipHash-1-3 (Aumasson and Bernstein 2012) with a key of this process, so
- * that no text can be made to fall into few slots. */
-static guint64
-rotate_left (guint64 x, guint n)
-{
-  return x << n | x >> (64 - n);
-}
-
-static void
-sip_round (guint64 v[4])
-{
-  v[0] += v[1]; v[1] = rotate_left (v[1], 13) ^ v[0];
-  v[0] = rotate_left (v[0], 32);
-  v[2] += v[3]; v[3] = rotate_left (v[3], 16) ^ v[2];
-  v[0] += v[3]; v[3] = rotate_left (v[3], 21) ^ v[0];
-  v[2] += v[1]; v[1] = rotate_left (v[1], 17) ^ v[2];
-  v[2] = rotate_left (v[2], 32);
-}
-
-static guint32
-hash_key (const char *text, gsize length)
-{
-  static gsize once = 0;
-  static guint64 k0, k1;
-  guint64 v[4], word;
-  gsize i;
-
-  if (g_once_init_enter (&once)) {
-    k0 = (guint64) g_random_int () << 32 | g_random_int ();
-    k1 = (guint64) g_random_int () << 32 | g_random_int ();
-    g_once_init_leave (&once, 1);
-  }
-  v[0] = k0 ^ G_GUINT64_CONSTANT (0x736f6d6570736575);
-  v[1] = k1 ^ G_GUINT64_CONSTANT (0x646f72616e646f6d);
-  v[2] = k0 ^ G_GUINT64_CONSTANT (0x6c7967656e657261);
-  v[3] = k1 ^ G_GUINT64_CONSTANT (0x7465646279746573);
-  for (i = 0; i + 8 <= length; i += 8) {
-    memcpy (&word, text + i, 8);
-    v[3] ^= word;
-    sip_round (v);
-    v[0] ^= word;
-  }
-  word = 0;
-  memcpy (&word, text + i, length - i);
-  word |= (guint64) length << 56;
-  v[3] ^= word;
-  sip_round (v);
-  v[0] ^= word;
-  v[2] ^= 0xff;
-  for (i = 0; i < 3; i++)
-    sip_round (v);
-  word = v[0] ^ v[1] ^ v[2] ^ v[3];
-  return word ^ word >> 32;
-}
-
-static gboolean
-key_equals (const RunnelJsonNode *key, const char *text, gsize length)
-{
-  return key->size == length && memcmp (key->text, text, length) == 0;
-}
-
-/* The member of that key among the first @n; if there is none, *@slot is
- * where it belongs. */
-static RunnelJsonNode *
-find_member (const Members *members, guint32 n, const char *key, gsize length,
-    guint32 *slot)
-{
-  if (members->slots == NULL) {
-    for (guint32 i = 0; i < n; i++)
-      if (key_equals (&members->nodes[2 * i], key, length))
-        return &members->nodes[2 * i];
-    return NULL;
-  }
-  for (guint32 at = hash_key (key, length) & members->mask;;
-      at = (at + 1) & members->mask) {
-    RunnelJsonNode *node;
-
-    if (members->slots[at] == 0) {
-      *slot = at;
-      return NULL;
-    }
-    node = &members->nodes[2 * (gsize) (members->slots[at] - 1)];
-    if (key_equals (node, key, length))
-      return node;
-  }
-}
-
-static const Members *
-make_members (RunnelJson *doc, const RunnelJsonNode *from, guint32 n,
-    guint32 *n_kept)
-{
-  Members *members = arena_alloc (doc, sizeof (Members));
-  guint32 kept = 0, slot = 0;
-
-  members->nodes = arena_alloc (doc, 2 * (gsize) n * sizeof (RunnelJsonNode));
-  members->slots = NULL;
-  members->mask = 0;
-  if (n > SMALL_OBJECT) {
-    gsize n_slots = (gsize) 1 << g_bit_storage (2 * (gulong) n - 1);
-
-    members->mask = n_slots - 1;
-    members->slots = arena_alloc (doc, n_slots * sizeof (guint32));
-    memset (members->slots, 0, n_slots * sizeof (guint32));
-  }
-  for (guint32 i = 0; i < n; i++) {
-    const RunnelJsonNode *key = &from[2 * (gsize) i];
-    RunnelJsonNode *to = find_member (members, kept, key->text, key->size,
-        &slot);
-
-    if (to == NULL) {
-      to = &members->nodes[2 * (gsize) kept++];
-      to[0] = key[0];
-      if (members->slots != NULL)
-        members->slots[slot] = kept;
-    }
-    to[1] = key[1];
-  }
-  *n_kept = kept;
-  return members;
-}
-
 /* --- containers --- */
 
 static gboolean
@@ -529,9 +348,10 @@ close_container (Parser *self)
   self->at++;
   if (frame->object) {
     node.kind = RUNNEL_JSON_OBJECT;
-    node.members = make_members (self->doc, children, n / 2, &node.size);
+    node.members = runnel_json_make_members (self->doc, children, n / 2,
+        &node.size);
   } else {
-    RunnelJsonNode *items = arena_alloc (self->doc, n * sizeof *items);
+    RunnelJsonNode *items = runnel_json_alloc (self->doc, n * sizeof *items);
 
     if (n > 0)
       memcpy (items, children, n * sizeof *items);
@@ -668,131 +488,4 @@ runnel_json_load (const char *path, GError **error)
     return NULL;
   return runnel_json_parse ((const char *) runnel_mapping_data (mapping),
       runnel_mapping_size (mapping), path, error);
-}
-
-RunnelJson *
-runnel_json_ref (RunnelJson *self)
-{
-  g_atomic_ref_count_inc (&self->ref_count);
-  return self;
-}
-
-void
-runnel_json_unref (RunnelJson *self)
-{
-  if (!g_atomic_ref_count_dec (&self->ref_count))
-    return;
-  g_ptr_array_unref (self->chunks);
-  g_free (self->text);
-  g_free (self->name);
-  g_free (self);
-}
-
-/* --- reading the tree --- */
-
-const RunnelJsonNode *
-runnel_json_root (const RunnelJson *self)
-{
-  return &self->root;
-}
-
-const char *
-runnel_json_name (const RunnelJson *self)
-{
-  return self->name;
-}
-
-RunnelJsonKind
-runnel_json_node_kind (const RunnelJsonNode *node)
-{
-  return node->kind;
-}
-
-gboolean
-runnel_json_node_boolean (const RunnelJsonNode *node)
-{
-  return node->kind == RUNNEL_JSON_BOOLEAN && node->size != 0;
-}
-
-gboolean
-runnel_json_node_int64 (const RunnelJsonNode *node, gint64 *ret)
-{
-  gint64 value;
-
-  if (node->kind != RUNNEL_JSON_INTEGER)
-    return FALSE;
-  errno = 0;
-  value = g_ascii_strtoll (node->text, NULL, 10);
-  if (errno != 0)
-    return FALSE;
-  *ret = value;
-  return TRUE;
-}
-
-double
-runnel_json_node_double (const RunnelJsonNode *node)
-{
-  if (node->kind == RUNNEL_JSON_INTEGER)
-    return g_ascii_strtod (node->text, NULL);
-  g_return_val_if_fail (node->kind == RUNNEL_JSON_FLOAT, 0);
-  return node->number;
-}
-
-const char *
-runnel_json_node_digits (const RunnelJsonNode *node)
-{
-  g_return_val_if_fail (node->kind == RUNNEL_JSON_INTEGER, NULL);
-  return node->text;
-}
-
-const char *
-runnel_json_node_string (const RunnelJsonNode *node, gsize *length)
-{
-  g_return_val_if_fail (node->kind == RUNNEL_JSON_STRING, NULL);
-  if (length != NULL)
-    *length = node->size;
-  return node->text;
-}
-
-gsize
-runnel_json_node_size (const RunnelJsonNode *node)
-{
-  return node->kind == RUNNEL_JSON_ARRAY || node->kind == RUNNEL_JSON_OBJECT ?
-      node->size : 0;
-}
-
-const RunnelJsonNode *
-runnel_json_node_item (const RunnelJsonNode *node, gsize i)
-{
-  g_return_val_if_fail (node->kind == RUNNEL_JSON_ARRAY, NULL);
-  g_return_val_if_fail (i < node->size, NULL);
-  return &node->items[i];
-}
-
-const char *
-runnel_json_node_key (const RunnelJsonNode *node, gsize i, gsize *length)
-{
-  g_return_val_if_fail (node->kind == RUNNEL_JSON_OBJECT, NULL);
-  g_return_val_if_fail (i < node->size, NULL);
-  return runnel_json_node_string (&node->members->nodes[2 * i], length);
-}
-
-const RunnelJsonNode *
-runnel_json_node_value (const RunnelJsonNode *node, gsize i)
-{
-  g_return_val_if_fail (node->kind == RUNNEL_JSON_OBJECT, NULL);
-  g_return_val_if_fail (i < node->size, NULL);
-  return &node->members->nodes[2 * i + 1];
-}
-
-const RunnelJsonNode *
-runnel_json_node_member (const RunnelJsonNode *node, const char *key)
-{
-  const RunnelJsonNode *found;
-  guint32 slot;
-
-  if (node->kind != RUNNEL_JSON_OBJECT)
-    return NULL;
-  found = find_member (node->members, node->size, key, strlen (key), &slot);
-  return found != NULL ? found + 1 : NULL;
 }

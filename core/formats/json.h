@@ -17,7 +17,7 @@ G_BEGIN_DECLS
  * Every node belongs to its document; a document lives until its last
  * reference goes. Strings are UTF-8 and may hold NUL, so they have a length.
  */
-typedef struct _RunnelJson RunnelJson;          /* a reference-counted document */
+typedef struct _RunnelJson RunnelJson;          /* reference-counted */
 typedef struct _RunnelJsonNode RunnelJsonNode;  /* borrowed from its document */
 
 typedef enum {
@@ -53,11 +53,16 @@ gboolean runnel_json_node_int64 (const RunnelJsonNode *node, gint64 *ret);
 double runnel_json_node_double (const RunnelJsonNode *node);
 /* The digits of an integer ("-12"), for those that fit no gint64. */
 const char *runnel_json_node_digits (const RunnelJsonNode *node);
-const char *runnel_json_node_string (const RunnelJsonNode *node, gsize *length);
+/* NUL-terminated; @length may be NULL. */
+const char *runnel_json_node_string (const RunnelJsonNode *node,
+                                     gsize *length);
 gsize runnel_json_node_size (const RunnelJsonNode *node); /* items or members */
-const RunnelJsonNode *runnel_json_node_item (const RunnelJsonNode *node, gsize i);
-const char *runnel_json_node_key (const RunnelJsonNode *node, gsize i, gsize *length);
-const RunnelJsonNode *runnel_json_node_value (const RunnelJsonNode *node, gsize i);
+const RunnelJsonNode *runnel_json_node_item (const RunnelJsonNode *node,
+                                             gsize i);
+const char *runnel_json_node_key (const RunnelJsonNode *node, gsize i,
+                                  gsize *length);
+const RunnelJsonNode *runnel_json_node_value (const RunnelJsonNode *node,
+                                              gsize i);
 /* NULL when absent or when @node is no object. Constant time on average. */
 const RunnelJsonNode *runnel_json_node_member (const RunnelJsonNode *node,
                                                const char *key);
