@@ -73,20 +73,23 @@ multiply (const RunnelMatrix *w, const RunnelRows *x, uint32_t r, int n_rows,
       acc[a][b][0] = acc[a][b][1] = _mm256_setzero_ps ();
   }
   for (uint32_t c = 0; c < whole; c += 16) {
-#pragma GCC unroll 4
-    for (int a = 0; a < n_rows; a++) {
-      const uint8_t *p = row + a * w->stride + c * element_size (format);
-      __m256 first = load_8 (p, format);
-      __m256 second = load_8 (p + 8 * element_size (format), format);
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; half++) {
+      uint32_t at = c + 8 * half;
+      __m256 xs[3];
 
 #pragma GCC unroll 3
-      for (int b = 0; b < n_x; b++) {
-        const float *xf = f + b * x->f_stride + c;
+      for (int b = 0; b < n_x; b++)
+        xs[b] = _mm256_loadu_ps (f + b * x->f_stride + at);
+#pragma GCC unroll 4
+      for (int a = 0; a < n_rows; a++) {
+        __m256 weights = load_8 (row + a * w->stride
+            + at * element_size (format), format);
 
-        acc[a][b][0] = _mm256_fmadd_ps (first, _mm256_loadu_ps (xf),
-            acc[a][b][0]);
-        acc[a][b][1] = _mm256_fmadd_ps (second, _mm256_loadu_ps (xf + 8),
-            acc[a][b][1]);
+#pragma GCC unroll 3
+        for (int b = 0; b < n_x; b++)
+          acc[a][b][half] = _mm256_fmadd_ps (weights, xs[b],
+              acc[a][b][half]);
       }
     }
   }

@@ -36,166 +36,224 @@ take_rows (Rows *rows, const RunnelRows *x, uint32_t first, uint32_t n)
 /* Integer sums of a group of 4-bit codes, 32 columns. A lane's eight pairs of
  * products are at most 8 · 2 · 15 · 127 in magnitude: 16 bits hold them. */
 ALWAYS_INLINE void
-sum_q4 (const uint8_t *p, const Rows *rows, uint32_t g, int n, bool origin_8,
-    __m256i *isum)
+sum_q4 (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
+    uint32_t g, int n, bool origin_8, __m256i isum[4][4])
 {
   const __m256i nibble = _mm256_set1_epi8 (15);
-  __m256i s[4];
+  __m256i s[4][4];
 
 #pragma GCC unroll 4
   for (int v = 0; v < 4; v++) {
-    __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + 32 * v));
-    __m256i low = _mm256_and_si256 (codes, nibble);
-    __m256i high = _mm256_and_si256 (_mm256_srli_epi16 (codes, 4), nibble);
+#pragma GCC unroll 4
+    for (int t = 0; t < n_tiles; t++) {
+      __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + t * stride
+              + 32 * v));
+      __m256i low = _mm256_and_si256 (codes, nibble);
+      __m256i high = _mm256_and_si256 (_mm256_srli_epi16 (codes, 4), nibble);
 
 #pragma GCC unroll 4
-    for (int i = 0; i < n; i++) {
-      const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
-      __m256i a = _mm256_maddubs_epi16 (low, broadcast_4_bytes (q));
-      __m256i b = _mm256_maddubs_epi16 (high, broadcast_4_bytes (q + 16));
+      for (int i = 0; i < n; i++) {
+        const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
+        __m256i a = _mm256_maddubs_epi16 (low, broadcast_4_bytes (q));
+        __m256i b = _mm256_maddubs_epi16 (high, broadcast_4_bytes (q + 16));
 
-      a = _mm256_add_epi16 (a, b);
-      s[i] = v == 0 ? a : _mm256_add_epi16 (s[i], a);
+        a = _mm256_add_epi16 (a, b);
+        s[t][i] = v == 0 ? a : _mm256_add_epi16 (s[t][i], a);
+      }
     }
   }
 #pragma GCC unroll 4
   for (int i = 0; i < n; i++) {
-    isum[i] = _mm256_madd_epi16 (s[i], _mm256_set1_epi16 (1));
+    __m256i origin = _mm256_setzero_si256 ();
+
     if (origin_8)
-      isum[i] = _mm256_sub_epi32 (isum[i],
-          _mm256_slli_epi32 (_mm256_set1_epi32 (rows->sum[i][g]), 3));
+      origin = _mm256_slli_epi32 (_mm256_set1_epi32 (rows->sum[i][g]), 3);
+#pragma GCC unroll 4
+    for (int t = 0; t < n_tiles; t++) {
+      isum[t][i] = _mm256_madd_epi16 (s[t][i], _mm256_set1_epi16 (1));
+      if (origin_8)
+        isum[t][i] = _mm256_sub_epi32 (isum[t][i], origin);
+    }
   }
 }
 
 /* The same of signed 8-bit codes; one pair of products, at most 2 · 128 · 127,
  * fills 16 bits. */
 ALWAYS_INLINE void
-sum_q8 (const uint8_t *p, const Rows *rows, uint32_t g, int n, __m256i *isum)
+sum_q8 (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
+    uint32_t g, int n, __m256i isum[4][4])
 {
   const __m256i ones = _mm256_set1_epi16 (1);
 
 #pragma GCC unroll 8
   for (int v = 0; v < 8; v++) {
-    __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + 32 * v));
-    __m256i magnitude = _mm256_abs_epi8 (codes);
+#pragma GCC unroll 4
+    for (int t = 0; t < n_tiles; t++) {
+      __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + t * stride
+              + 32 * v));
+      __m256i magnitude = _mm256_abs_epi8 (codes);
 
 #pragma GCC unroll 4
-    for (int i = 0; i < n; i++) {
-      const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
-      __m256i x = _mm256_sign_epi8 (broadcast_4_bytes (q), codes);
-      __m256i a = _mm256_madd_epi16 (_mm256_maddubs_epi16 (magnitude, x), ones);
+      for (int i = 0; i < n; i++) {
+        const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
+        __m256i x = _mm256_sign_epi8 (broadcast_4_bytes (q), codes);
+        __m256i a = _mm256_madd_epi16 (_mm256_maddubs_epi16 (magnitude, x),
+            ones);
 
-      isum[i] = v == 0 ? a : _mm256_add_epi32 (isum[i], a);
-    }
-  }
-}
-
-/* A tile times n rows of x. */
-ALWAYS_INLINE void
-multiply_tile (const uint8_t *p, uint32_t groups, const Rows *rows, int n,
-    bool four_bits, bool origin_8, bool offset, __m256 *acc)
-{
-#pragma GCC unroll 4
-  for (int i = 0; i < n; i++)
-    acc[i] = _mm256_setzero_ps ();
-
-  for (uint32_t g = 0; g < groups; g++) {
-    __m256 d = load_8_halves (p), m = d;
-    __m256i isum[4];
-
-    if (n == 1) {
-      for (int line = 0; line < (four_bits ? 160 : 288); line += 64)
-        _mm_prefetch ((const char *) p + PREFETCH_BYTES + line, _MM_HINT_T0);
-    }
-    if (offset)
-      m = load_8_halves (p + 16);
-    p += offset ? 32 : 16;
-    if (four_bits)
-      sum_q4 (p, rows, g, n, origin_8, isum);
-    else
-      sum_q8 (p, rows, g, n, isum);
-    p += four_bits ? 128 : 256;
-
-#pragma GCC unroll 4
-    for (int i = 0; i < n; i++) {
-      __m256 scale = _mm256_mul_ps (d, _mm256_set1_ps (rows->scale[i][g]));
-
-      acc[i] = _mm256_add_ps (acc[i],
-          _mm256_mul_ps (scale, _mm256_cvtepi32_ps (isum[i])));
-      if (offset)
-        acc[i] = _mm256_add_ps (acc[i],
-            _mm256_mul_ps (m, _mm256_set1_ps (rows->moment[i][g])));
-    }
-  }
-}
-
-/* All tiles for n rows of x from row i on. */
-ALWAYS_INLINE void
-multiply_rows (const RunnelMatrix *w, const uint8_t *tile, const Rows *rows,
-    uint32_t i, int n, const float *bias, float *y, size_t y_stride,
-    uint32_t first, bool four_bits, bool origin_8, bool offset)
-{
-  __m256 acc[4];
-
-  multiply_tile (tile, runnel_n_groups (w->columns), rows, n, four_bits,
-      origin_8, offset, acc);
-#pragma GCC unroll 4
-  for (int j = 0; j < n; j++)
-    store_tile (acc[j], w, first, bias, y + (i + j) * y_stride);
-}
-
-ALWAYS_INLINE void
-matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
-    float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end,
-    bool four_bits, bool origin_8, bool offset)
-{
-  for (uint32_t t = tile_begin; t < tile_end; t++) {
-    const uint8_t *tile = w->data + t * w->stride;
-    uint32_t first = t * RUNNEL_TILE_ROWS, n;
-
-    for (uint32_t i = 0; i < x->n; i += n) {
-      Rows rows;
-
-      n = x->n - i < 4 ? x->n - i : 4;
-      take_rows (&rows, x, i, n);
-      switch (n) {
-        case 1:
-          multiply_rows (w, tile, &rows, i, 1, bias, y, y_stride, first,
-              four_bits, origin_8, offset);
-          break;
-        case 2:
-          multiply_rows (w, tile, &rows, i, 2, bias, y, y_stride, first,
-              four_bits, origin_8, offset);
-          break;
-        case 3:
-          multiply_rows (w, tile, &rows, i, 3, bias, y, y_stride, first,
-              four_bits, origin_8, offset);
-          break;
-        default:
-          multiply_rows (w, tile, &rows, i, 4, bias, y, y_stride, first,
-              four_bits, origin_8, offset);
-          break;
+        isum[t][i] = v == 0 ? a : _mm256_add_epi32 (isum[t][i], a);
       }
     }
   }
 }
 
+/* How a kind stores its weights. */
+typedef struct {
+  bool four_bits;
+  bool origin_8;
+  bool offset;
+} Form;
+
+/* n_tiles tiles times n rows of x. */
+ALWAYS_INLINE void
+multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
+    const Rows *rows, int n, Form form, __m256 acc[4][4])
+{
+  const int heads = form.offset ? 32 : 16, codes = form.four_bits ? 128 : 256;
+
+#pragma GCC unroll 4
+  for (int t = 0; t < n_tiles; t++) {
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++)
+      acc[t][i] = _mm256_setzero_ps ();
+  }
+  for (uint32_t g = 0; g < groups; g++, p += heads + codes) {
+    __m256i isum[4][4];
+
+    if (form.four_bits)
+      sum_q4 (p + heads, stride, n_tiles, rows, g, n, form.origin_8, isum);
+    else
+      sum_q8 (p + heads, stride, n_tiles, rows, g, n, isum);
+
+#pragma GCC unroll 4
+    for (int t = 0; t < n_tiles; t++) {
+      const uint8_t *head = p + t * stride;
+      __m256 d = load_8_halves (head);
+
+      if (n == 1) {
+        for (int line = 0; line < heads + codes; line += 64)
+          _mm_prefetch ((const char *) head + PREFETCH_BYTES + line,
+              _MM_HINT_T0);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < n; i++)
+        acc[t][i] = _mm256_add_ps (acc[t][i], _mm256_mul_ps (_mm256_mul_ps (d,
+                    _mm256_set1_ps (rows->scale[i][g])),
+                _mm256_cvtepi32_ps (isum[t][i])));
+      if (form.offset) {
+        __m256 m = load_8_halves (head + 16);
+
+#pragma GCC unroll 4
+        for (int i = 0; i < n; i++)
+          acc[t][i] = _mm256_add_ps (acc[t][i], _mm256_mul_ps (m,
+                  _mm256_set1_ps (rows->moment[i][g])));
+      }
+    }
+  }
+}
+
+/* Tiles [tile_begin, tile_end), n_tiles at once, times n rows of x. */
+ALWAYS_INLINE void
+multiply_rows (const RunnelMatrix *w, const Rows *rows, uint32_t i, int n,
+    const float *bias, float *y, size_t y_stride, uint32_t tile_begin,
+    uint32_t tile_end, int n_tiles, Form form)
+{
+  uint32_t groups = runnel_n_groups (w->columns), t = tile_begin;
+  __m256 acc[4][4];
+
+  for (; t + n_tiles <= tile_end; t += n_tiles) {
+    multiply_tiles (w->data + t * w->stride, w->stride, n_tiles, groups, rows,
+        n, form, acc);
+#pragma GCC unroll 4
+    for (int k = 0; k < n_tiles; k++) {
+#pragma GCC unroll 4
+      for (int j = 0; j < n; j++)
+        store_tile (acc[k][j], w, (t + k) * RUNNEL_TILE_ROWS, bias,
+            y + (i + j) * y_stride);
+    }
+  }
+  for (; n_tiles > 1 && t < tile_end; t++) {
+    multiply_tiles (w->data + t * w->stride, w->stride, 1, groups, rows, n,
+        form, acc);
+#pragma GCC unroll 4
+    for (int j = 0; j < n; j++)
+      store_tile (acc[0][j], w, t * RUNNEL_TILE_ROWS, bias,
+          y + (i + j) * y_stride);
+  }
+}
+
+/* A tile meets all rows of x while it is in the nearest cache, four at a
+ * time, which shares the unpacking of its codes. With one or two rows, several
+ * tiles share the broadcasts of x instead. */
+ALWAYS_INLINE void
+matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
+    float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end,
+    Form form)
+{
+  Rows rows;
+
+  if (x->n == 1) {
+    take_rows (&rows, x, 0, 1);
+    multiply_rows (w, &rows, 0, 1, bias, y, y_stride, tile_begin, tile_end, 2,
+        form);
+    return;
+  }
+  if (x->n == 2) {
+    take_rows (&rows, x, 0, 2);
+    multiply_rows (w, &rows, 0, 2, bias, y, y_stride, tile_begin, tile_end, 2,
+        form);
+    return;
+  }
+  for (uint32_t t = tile_begin; t < tile_end; t++) {
+    uint32_t i;
+
+    for (i = 0; i + 4 <= x->n; i += 4) {
+      take_rows (&rows, x, i, 4);
+      multiply_rows (w, &rows, i, 4, bias, y, y_stride, t, t + 1, 1, form);
+    }
+    take_rows (&rows, x, i, x->n - i);
+    if (x->n - i == 3)
+      multiply_rows (w, &rows, i, 3, bias, y, y_stride, t, t + 1, 1, form);
+    else if (x->n - i == 2)
+      multiply_rows (w, &rows, i, 2, bias, y, y_stride, t, t + 1, 1, form);
+    else if (x->n - i == 1)
+      multiply_rows (w, &rows, i, 1, bias, y, y_stride, t, t + 1, 1, form);
+  }
+}
+
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q4)
 {
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, true, true, false);
+  const Form form = { true, true, false };
+
+  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
 }
 
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q4_offset)
 {
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, true, false, true);
+  const Form form = { true, false, true };
+
+  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
 }
 
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q8)
 {
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, false, false, false);
+  const Form form = { false, false, false };
+
+  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
 }
 
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q8_offset)
 {
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, false, false, true);
+  const Form form = { false, false, true };
+
+  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
 }
