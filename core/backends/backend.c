@@ -1,0 +1,86 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "backend.h"
+
+#include "../error.h"
+#include "cpu/cpu-backend.h"
+#include "ops.h"
+
+G_DEFINE_ABSTRACT_TYPE (RunnelBackend, runnel_backend, G_TYPE_OBJECT)
+
+static void
+runnel_backend_class_init (RunnelBackendClass *klass)
+{
+}
+
+static void
+runnel_backend_init (RunnelBackend *self)
+{
+}
+
+RunnelBackend *
+runnel_backend_get (const char *name, guint n_threads, const char *kernels,
+                    GError **error)
+{
+  g_return_val_if_fail (name != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (g_strcmp0 (name, "auto") == 0 || g_strcmp0 (name, "cpu") == 0)
+    return runnel_cpu_backend_get (n_threads, kernels, error);
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+      "backend '%s' is not in this build; use 'auto' or 'cpu'", name);
+  return NULL;
+}
+
+/**
+ * runnel_backend_get_name:
+ * @self: a backend
+ *
+ * What kind of backend it is.
+ *
+ * Returns: "cpu"
+ *
+ * Since: 0.1
+ */
+const char *
+runnel_backend_get_name (RunnelBackend *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_BACKEND (self), NULL);
+  return RUNNEL_BACKEND_GET_CLASS (self)->name;
+}
+
+/**
+ * runnel_backend_get_kernels:
+ * @self: a backend
+ *
+ * The level of the kernels in use.
+ *
+ * Returns: a name such as "scalar" or "avx2"
+ *
+ * Since: 0.1
+ */
+const char *
+runnel_backend_get_kernels (RunnelBackend *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_BACKEND (self), NULL);
+  return RUNNEL_BACKEND_GET_CLASS (self)->get_kernels (self);
+}
+
+/**
+ * runnel_backend_get_n_threads:
+ * @self: a backend
+ *
+ * The threads it computes with, the caller's included.
+ *
+ * Returns: at least 1
+ *
+ * Since: 0.1
+ */
+guint
+runnel_backend_get_n_threads (RunnelBackend *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_BACKEND (self), 0);
+  return RUNNEL_BACKEND_GET_CLASS (self)->get_n_threads (self);
+}

@@ -1,0 +1,168 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "cpu-backend.h"
+
+#include <sched.h>
+
+#include "../../error.h"
+
+struct _RunnelCpuBackend {
+  RunnelBackend parent_instance;
+  guint n_threads;
+  const RunnelKernels *kernels;
+  RunnelTeam *team;
+};
+
+G_DEFINE_FINAL_TYPE (RunnelCpuBackend, runnel_cpu_backend, RUNNEL_TYPE_BACKEND)
+
+/* Backends in use, borrowed; guarded by the mutex. */
+static GMutex registry_mutex;
+static GList *registry;
+
+static guint
+get_n_threads (RunnelBackend *backend)
+{
+  return RUNNEL_CPU_BACKEND (backend)->n_threads;
+}
+
+static const char *
+get_kernels (RunnelBackend *backend)
+{
+  return RUNNEL_CPU_BACKEND (backend)->kernels->name;
+}
+
+static void
+runnel_cpu_backend_finalize (GObject *object)
+{
+  RunnelCpuBackend *self = RUNNEL_CPU_BACKEND (object);
+
+  runnel_team_free (self->team);
+  G_OBJECT_CLASS (runnel_cpu_backend_parent_class)->finalize (object);
+}
+
+static void
+runnel_cpu_backend_class_init (RunnelCpuBackendClass *klass)
+{
+  RunnelBackendClass *backend = RUNNEL_BACKEND_CLASS (klass);
+
+  G_OBJECT_CLASS (klass)->finalize = runnel_cpu_backend_finalize;
+  backend->name = "cpu";
+  backend->ops = &runnel_cpu_ops;
+  backend->get_n_threads = get_n_threads;
+  backend->get_kernels = get_kernels;
+}
+
+static void
+runnel_cpu_backend_init (RunnelCpuBackend *self)
+{
+}
+
+/* The processors this process may run on, at most 4 by default: more seldom
+ * pays for models of this size. */
+static guint
+default_threads (void)
+{
+  cpu_set_t set;
+
+  if (sched_getaffinity (0, sizeof set, &set) != 0)
+    return MIN (4, g_get_num_processors ());
+  return CLAMP (CPU_COUNT (&set), 1, 4);
+}
+
+static RunnelBackend *
+find_unlocked (guint n_threads, const RunnelKernels *kernels)
+{
+  for (GList *l = registry; l != NULL; l = l->next) {
+    GWeakRef *entry = l->data;
+    RunnelCpuBackend *other = g_weak_ref_get (entry);
+
+    if (other == NULL)
+      continue;
+    if (other->n_threads == n_threads && other->kernels == kernels)
+      return RUNNEL_BACKEND (other);
+    g_object_unref (other);
+  }
+  return NULL;
+}
+
+static void
+register_unlocked (RunnelCpuBackend *self)
+{
+  GWeakRef *entry;
+
+  for (GList *l = registry, *next; l != NULL; l = next) {
+    g_autoptr (GObject) other = g_weak_ref_get (l->data);
+
+    next = l->next;
+    if (other != NULL)
+      continue;
+    g_weak_ref_clear (l->data);
+    g_free (l->data);
+    registry = g_list_delete_link (registry, l);
+  }
+  entry = g_new0 (GWeakRef, 1);
+  g_weak_ref_init (entry, self);
+  registry = g_list_prepend (registry, entry);
+}
+
+static RunnelBackend *
+new_unlocked (guint n_threads, const RunnelKernels *kernels, GError **error)
+{
+  g_autoptr (RunnelCpuBackend) self = NULL;
+
+  self = g_object_new (RUNNEL_TYPE_CPU_BACKEND, NULL);
+  self->n_threads = n_threads;
+  self->kernels = kernels;
+  self->team = runnel_team_new (n_threads);
+  if (self->team == NULL) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+        "cannot start %u threads; ask for fewer by 'threads'", n_threads);
+    return NULL;
+  }
+  register_unlocked (self);
+  return RUNNEL_BACKEND (g_steal_pointer (&self));
+}
+
+RunnelBackend *
+runnel_cpu_backend_get (guint n_threads, const char *kernels, GError **error)
+{
+  const RunnelKernels *table;
+  RunnelBackend *self;
+
+  if (n_threads > RUNNEL_TEAM_MAX_THREADS) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "threads: %u is more than %u", n_threads, RUNNEL_TEAM_MAX_THREADS);
+    return NULL;
+  }
+  table = runnel_kernels_by_name (kernels != NULL ? kernels : "auto");
+  if (table == NULL) {
+    g_autofree char *names = g_strjoinv (", ",
+        (char **) runnel_kernels_names ());
+
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+        "kernels: this machine has no level '%s'; it has %s", kernels, names);
+    return NULL;
+  }
+  if (n_threads == 0)
+    n_threads = default_threads ();
+  g_mutex_lock (&registry_mutex);
+  self = find_unlocked (n_threads, table);
+  if (self == NULL)
+    self = new_unlocked (n_threads, table, error);
+  g_mutex_unlock (&registry_mutex);
+  return self;
+}
+
+const RunnelKernels *
+runnel_cpu_backend_table (RunnelBackend *self)
+{
+  return RUNNEL_CPU_BACKEND (self)->kernels;
+}
+
+RunnelTeam *
+runnel_cpu_backend_team (RunnelBackend *self)
+{
+  return RUNNEL_CPU_BACKEND (self)->team;
+}

@@ -1,0 +1,147 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * The op table: what a backend computes for the forward pass. Ops work on a
+ * *pass*, which holds the rows of one batch and their intermediate results on
+ * the device; model/forward.c calls them in order, layer by layer. A weight on
+ * the device is an opaque operand.
+ */
+#pragma once
+
+#include "backend.h"
+#include "../formats/checkpoint.h"
+
+G_BEGIN_DECLS
+
+typedef struct _RunnelOperand RunnelOperand;   /* a matrix or vector */
+typedef struct _RunnelStore RunnelStore;       /* memory for operands */
+typedef struct _RunnelPass RunnelPass;         /* scratch for one batch */
+
+/* The sizes that a pass and the pages of keys and values follow from. */
+typedef struct {
+  guint n_layers;
+  guint n_embd;
+  guint n_ff;
+  guint n_heads;
+  guint n_kv_heads;
+  guint head_dim;
+  guint n_vocab;
+  guint rope_dimensions;
+  RunnelRopeStyle rope_style;
+  float norm_epsilon;
+  gboolean kv_f32;           /* keys and values as floats, else half floats */
+} RunnelShape;
+
+/* Rows of a page's memory that are consecutive keys of a sequence. */
+typedef struct {
+  guint8 *page;
+  guint32 first;
+  guint32 n;
+} RunnelKeys;
+
+/* The rows of one sequence in a batch. Its keys include the new rows. */
+typedef struct {
+  guint row;                 /* first row in the pass */
+  guint n_rows;
+  guint first_key;           /* logical index of the first new row */
+  const RunnelKeys *keys;    /* ascending, all of the sequence */
+  guint n_keys;              /* runs, not rows */
+} RunnelPassSequence;
+
+typedef struct {
+  guint n_rows;
+  const gint32 *tokens;      /* [n_rows] */
+  const float *cos, *sin;    /* [n_rows][rope_dimensions / 2] */
+  const RunnelPassSequence *sequences;
+  guint n_sequences;
+} RunnelPassRows;
+
+/* Weights of a layer; NULL where the architecture has none. */
+typedef struct {
+  RunnelOperand *attn_norm;
+  RunnelOperand *q, *k, *v, *o;
+  RunnelOperand *q_bias, *k_bias, *v_bias;
+  RunnelOperand *q_norm, *k_norm;
+  RunnelOperand *ffn_norm;
+  RunnelOperand *gate, *up, *down;
+} RunnelLayer;
+
+typedef struct {
+  /* Weights live in one store, made for the sum of their needs. A type that
+   * the device cannot compute with is an error. */
+  gboolean (*operand_bytes) (RunnelBackend *self, const RunnelTensor *tensor,
+                             gsize *ret_bytes, GError **error);
+  RunnelStore *(*store_new) (RunnelBackend *self, gsize bytes, GError **error);
+  void (*store_free) (RunnelStore *store);
+  /* A matrix (two axes) or a vector of floats (one axis). Repacked tensors
+   * give their source pages back; others are used in place. */
+  RunnelOperand *(*operand_new) (RunnelBackend *self, RunnelStore *store,
+                                 const RunnelTensor *tensor);
+  void (*operand_free) (RunnelOperand *operand);
+
+  /* Rows a page should hold, and its bytes for a shape. */
+  guint (*page_rows) (RunnelBackend *self);
+  gsize (*page_bytes) (RunnelBackend *self, const RunnelShape *shape);
+
+  RunnelPass *(*pass_new) (RunnelBackend *self, const RunnelShape *shape);
+  void (*pass_free) (RunnelPass *pass);
+  /* Takes the device for one batch; @rows stays valid until end. FALSE
+   * when memory for that many rows is short. */
+  gboolean (*begin) (RunnelPass *pass, const RunnelPassRows *rows);
+  void (*end) (RunnelPass *pass);
+
+  /* x = rows of the embedding */
+  void (*embed) (RunnelPass *pass, const RunnelOperand *embedding);
+  /* q, k, v = products of norm (x) */
+  void (*project) (RunnelPass *pass, const RunnelLayer *layer);
+  /* head norms, rotation, k and v into the pages */
+  void (*rope_append) (RunnelPass *pass, const RunnelLayer *layer,
+                       guint layer_index);
+  void (*attend) (RunnelPass *pass, guint layer_index);
+  /* x += o · attention */
+  void (*project_add) (RunnelPass *pass, const RunnelOperand *o);
+  /* x += down · (silu (gate · norm (x)) ∘ (up · norm (x))) */
+  void (*mlp) (RunnelPass *pass, const RunnelLayer *layer);
+  /* Copies row @row of x to the host: the hidden row, before the last norm. */
+  void (*read_hidden) (RunnelPass *pass, guint row, float *hidden);
+  /* Logits of hidden rows that the host gives: @hidden and @logits are
+   * @n_rows pointers to [n_embd] and [n_vocab] floats. May be called without
+   * begin for rows alone, between begin and end otherwise. Returns the index
+   * of the first row with a non-finite logit, or n_rows. */
+  guint (*output) (RunnelPass *pass, const RunnelOperand *norm,
+                   const RunnelOperand *output, const float *const *hidden,
+                   float *const *logits, guint n_rows);
+
+  /* One row of all layers to or from the host, k and v of
+   * [n_layers][n_kv_heads · head_dim] floats: shift. */
+  void (*kv_read) (RunnelBackend *self, const RunnelShape *shape,
+                   const guint8 *page, guint row, float *k, float *v);
+  void (*kv_write) (RunnelBackend *self, const RunnelShape *shape,
+                    guint8 *page, guint row, const float *k, const float *v);
+  /* The row's own bits, page independent: [page_bytes / page_rows] bytes. */
+  void (*kv_export) (RunnelBackend *self, const RunnelShape *shape,
+                     const guint8 *page, guint row, guint8 *bits);
+  void (*kv_import) (RunnelBackend *self, const RunnelShape *shape,
+                     guint8 *page, guint row, const guint8 *bits);
+  /* Rotates a head in place by cos and sin of [rope_dimensions / 2]. */
+  void (*rotate) (RunnelBackend *self, const RunnelShape *shape, float *head,
+                  const float *cos, const float *sin);
+} RunnelOps;
+
+struct _RunnelBackendClass {
+  GObjectClass parent_class;
+
+  const char *name;
+  const RunnelOps *ops;
+  guint (*get_n_threads) (RunnelBackend *self);
+  const char *(*get_kernels) (RunnelBackend *self);
+};
+
+static inline const RunnelOps *
+runnel_backend_ops (RunnelBackend *self)
+{
+  return RUNNEL_BACKEND_GET_CLASS (self)->ops;
+}
+
+G_END_DECLS

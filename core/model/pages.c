@@ -1,0 +1,186 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "pages.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct RunnelPagePool {
+  uint32_t rows;
+  size_t page_bytes;
+  atomic_uint references;    /* the creator and every page */
+  _Atomic uint64_t limit;
+  _Atomic uint64_t bytes;
+  _Atomic uint64_t peak;
+};
+
+struct RunnelPage {
+  RunnelPagePool *pool;
+  uint8_t *data;
+  atomic_uint references;
+  _Atomic uint32_t claimed;  /* rows somebody has written or will write */
+  uint32_t cache_references;
+};
+
+RunnelPagePool *
+runnel_page_pool_new (uint32_t rows, size_t bytes)
+{
+  RunnelPagePool *pool = calloc (1, sizeof *pool);
+
+  if (pool == NULL)
+    return NULL;
+  pool->rows = rows;
+  pool->page_bytes = bytes;
+  atomic_init (&pool->references, 1);
+  return pool;
+}
+
+void
+runnel_page_pool_unref (RunnelPagePool *pool)
+{
+  if (atomic_fetch_sub (&pool->references, 1) == 1)
+    free (pool);
+}
+
+uint32_t
+runnel_page_pool_rows (const RunnelPagePool *pool)
+{
+  return pool->rows;
+}
+
+size_t
+runnel_page_pool_page_bytes (const RunnelPagePool *pool)
+{
+  return pool->page_bytes;
+}
+
+void
+runnel_page_pool_set_limit (RunnelPagePool *pool, uint64_t bytes)
+{
+  atomic_store (&pool->limit, bytes);
+}
+
+uint64_t
+runnel_page_pool_limit (const RunnelPagePool *pool)
+{
+  return atomic_load (&pool->limit);
+}
+
+uint64_t
+runnel_page_pool_bytes (const RunnelPagePool *pool)
+{
+  return atomic_load (&pool->bytes);
+}
+
+uint64_t
+runnel_page_pool_peak (const RunnelPagePool *pool)
+{
+  return atomic_load (&pool->peak);
+}
+
+/* Takes the bytes of a page from the budget. */
+static bool
+reserve (RunnelPagePool *pool)
+{
+  uint64_t limit = atomic_load (&pool->limit);
+  uint64_t bytes = atomic_load (&pool->bytes);
+  uint64_t peak;
+
+  do {
+    if (limit != 0 && bytes + pool->page_bytes > limit)
+      return false;
+  } while (!atomic_compare_exchange_weak (&pool->bytes, &bytes,
+      bytes + pool->page_bytes));
+  bytes += pool->page_bytes;
+  peak = atomic_load (&pool->peak);
+  while (peak < bytes && !atomic_compare_exchange_weak (&pool->peak, &peak,
+      bytes))
+    ;
+  return true;
+}
+
+RunnelPage *
+runnel_page_new (RunnelPagePool *pool)
+{
+  RunnelPage *page;
+
+  if (!reserve (pool))
+    return NULL;
+  page = calloc (1, sizeof *page);
+  if (page != NULL)
+    page->data = calloc (1, pool->page_bytes);
+  if (page == NULL || page->data == NULL) {
+    free (page);
+    atomic_fetch_sub (&pool->bytes, pool->page_bytes);
+    return NULL;
+  }
+  page->pool = pool;
+  atomic_init (&page->references, 1);
+  atomic_fetch_add (&pool->references, 1);
+  return page;
+}
+
+RunnelPage *
+runnel_page_ref (RunnelPage *page)
+{
+  atomic_fetch_add_explicit (&page->references, 1, memory_order_relaxed);
+  return page;
+}
+
+void
+runnel_page_unref (RunnelPage *page)
+{
+  RunnelPagePool *pool = page->pool;
+
+  if (atomic_fetch_sub_explicit (&page->references, 1, memory_order_acq_rel)
+      != 1)
+    return;
+  atomic_fetch_sub (&pool->bytes, pool->page_bytes);
+  free (page->data);
+  free (page);
+  runnel_page_pool_unref (pool);
+}
+
+uint8_t *
+runnel_page_data (const RunnelPage *page)
+{
+  return page->data;
+}
+
+bool
+runnel_page_claim (RunnelPage *page, uint32_t first, uint32_t n)
+{
+  uint32_t expected = first;
+
+  return first + n <= page->pool->rows
+      && atomic_compare_exchange_strong (&page->claimed, &expected, first + n);
+}
+
+void
+runnel_page_unclaim (RunnelPage *page, uint32_t first, uint32_t end)
+{
+  uint32_t expected = end;
+
+  atomic_compare_exchange_strong (&page->claimed, &expected, first);
+}
+
+void
+runnel_page_trim (RunnelPage *page, uint32_t rows)
+{
+  if (!runnel_page_is_shared (page))
+    atomic_store (&page->claimed, rows);
+}
+
+bool
+runnel_page_is_shared (const RunnelPage *page)
+{
+  return atomic_load_explicit (&page->references, memory_order_acquire) > 1;
+}
+
+uint32_t *
+runnel_page_cache_references (RunnelPage *page)
+{
+  return &page->cache_references;
+}
