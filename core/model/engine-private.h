@@ -1,0 +1,31 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#pragma once
+
+#include "batch.h"
+#include "engine.h"
+#include "history.h"
+#include "prefix-cache.h"
+#include "sequence.h"
+#include "weights.h"
+
+G_BEGIN_DECLS
+
+const RunnelWeights *runnel_engine_get_weights (RunnelEngine *self);
+const RunnelShape *runnel_engine_get_shape (RunnelEngine *self);
+RunnelPagePool *runnel_engine_get_pool (RunnelEngine *self);
+RunnelPrefixCache *runnel_engine_get_cache (RunnelEngine *self);
+void runnel_engine_count_cached_rows (RunnelEngine *self, guint64 n);
+
+RunnelHistory *runnel_sequence_get_history (RunnelSequence *self);
+/* A sequence over an empty history. */
+RunnelSequence *runnel_sequence_new_empty (RunnelEngine *engine,
+                                           guint context_length);
+
+/* Reserves rows, dropping cached histories while memory is short. */
+gboolean runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history,
+                                guint n, GError **error);
+
+G_END_DECLS

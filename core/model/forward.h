@@ -1,0 +1,21 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * The one forward pass. What differs between architectures is which weights a
+ * layer has.
+ */
+#pragma once
+
+#include "weights.h"
+
+G_BEGIN_DECLS
+
+/* Runs all layers over the rows of a pass that has begun. */
+void runnel_forward (const RunnelWeights *weights, RunnelPass *pass);
+
+/* The shape that a backend needs to know. */
+RunnelShape runnel_forward_shape (const RunnelHyperparameters *hp,
+                                  RunnelKvType kv_type);
+
+G_END_DECLS

@@ -1,0 +1,23 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#pragma once
+
+#include "model.h"
+#include "weights.h"
+
+G_BEGIN_DECLS
+
+RunnelCheckpoint *runnel_model_get_checkpoint (RunnelModel *self);
+
+/* The weights on a kind of backend: made on the first call, then kept as long
+ * as the model. */
+RunnelWeights *runnel_model_ref_weights (RunnelModel *self,
+                                         RunnelBackend *backend,
+                                         RunnelProgressFunc progress,
+                                         gpointer user_data,
+                                         GCancellable *cancellable,
+                                         GError **error);
+
+G_END_DECLS

@@ -1,0 +1,207 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "weights.h"
+
+#include "../error.h"
+
+/* A part of a layer by its number: RunnelLayer's members are pointers in the
+ * order of RunnelPart. */
+static RunnelOperand **
+layer_part (RunnelLayer *layer, RunnelPart part)
+{
+  RunnelOperand **parts[RUNNEL_N_LAYER_PARTS] = {
+    [RUNNEL_PART_ATTN_NORM] = &layer->attn_norm,
+    [RUNNEL_PART_Q] = &layer->q,
+    [RUNNEL_PART_K] = &layer->k,
+    [RUNNEL_PART_V] = &layer->v,
+    [RUNNEL_PART_O] = &layer->o,
+    [RUNNEL_PART_Q_BIAS] = &layer->q_bias,
+    [RUNNEL_PART_K_BIAS] = &layer->k_bias,
+    [RUNNEL_PART_V_BIAS] = &layer->v_bias,
+    [RUNNEL_PART_Q_NORM] = &layer->q_norm,
+    [RUNNEL_PART_K_NORM] = &layer->k_norm,
+    [RUNNEL_PART_FFN_NORM] = &layer->ffn_norm,
+    [RUNNEL_PART_GATE] = &layer->gate,
+    [RUNNEL_PART_UP] = &layer->up,
+    [RUNNEL_PART_DOWN] = &layer->down,
+  };
+
+  return parts[part];
+}
+
+/* Where the operand of a part goes; NULL for the rope factors, which the
+ * rotation takes in. */
+static RunnelOperand **
+find_place (RunnelWeights *self, RunnelPart part, guint layer)
+{
+  switch (part) {
+    case RUNNEL_PART_EMBEDDING:
+      return &self->embedding;
+    case RUNNEL_PART_OUTPUT_NORM:
+      return &self->output_norm;
+    case RUNNEL_PART_OUTPUT:
+      return &self->output;
+    case RUNNEL_PART_ROPE_FACTORS:
+      return NULL;
+    default:
+      return layer_part (&self->layers[layer], part);
+  }
+}
+
+typedef struct {
+  const RunnelTensor *tensor;
+  RunnelOperand **place;
+} Item;
+
+/* The checkpoint's tensors and their places, the largest first: the output
+ * matrix's pages come and go before the rest is there, so the peak of
+ * resident memory is low. */
+static GArray *
+list_items (RunnelWeights *self)
+{
+  GArray *items = g_array_new (FALSE, FALSE, sizeof (Item));
+
+  for (guint part = RUNNEL_N_PARTS; part-- > 0;) {
+    guint n = part < RUNNEL_N_LAYER_PARTS ? self->hp.n_layers : 1;
+
+    for (guint layer = 0; layer < n; layer++) {
+      g_autofree char *name = runnel_part_dup_name (part, layer);
+      Item item = {
+        runnel_checkpoint_tensor (self->checkpoint, name),
+        find_place (self, part, layer),
+      };
+
+      if (item.tensor != NULL && item.place != NULL)
+        g_array_append_val (items, item);
+    }
+  }
+  return items;
+}
+
+static gboolean
+make_store (RunnelWeights *self, RunnelBackend *backend, GArray *items,
+            GError **error)
+{
+  gsize total = 0;
+
+  for (guint i = 0; i < items->len; i++) {
+    const RunnelTensor *tensor = g_array_index (items, Item, i).tensor;
+    gsize bytes;
+
+    if (!self->ops->operand_bytes (backend, tensor, &bytes, error))
+      return FALSE;
+    if (!g_size_checked_add (&total, total, bytes)) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
+          "%s: the weights are larger than memory",
+          runnel_checkpoint_path (self->checkpoint));
+      return FALSE;
+    }
+    self->bytes += bytes > 0 ? bytes : tensor->bytes;
+  }
+  self->store = self->ops->store_new (backend, total, error);
+  return self->store != NULL;
+}
+
+static gboolean
+fill_store (RunnelWeights *self, RunnelBackend *backend, GArray *items,
+            RunnelProgressFunc progress, gpointer user_data,
+            GCancellable *cancellable, GError **error)
+{
+  gsize total = 0, done = 0;
+
+  for (guint i = 0; i < items->len; i++)
+    total += g_array_index (items, Item, i).tensor->bytes;
+  for (guint i = 0; i < items->len; i++) {
+    Item *item = &g_array_index (items, Item, i);
+
+    if (g_cancellable_is_cancelled (cancellable)) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED,
+          "%s: loading was cancelled",
+          runnel_checkpoint_path (self->checkpoint));
+      return FALSE;
+    }
+    *item->place = self->ops->operand_new (backend, self->store,
+        item->tensor);
+    done += item->tensor->bytes;
+    if (progress != NULL)
+      progress ((double) done / total, user_data);
+  }
+  if (self->output == NULL)
+    self->output = self->embedding;
+  return TRUE;
+}
+
+/* Factors that divide the frequencies, from their tensor. */
+static gboolean
+init_rope (RunnelWeights *self, GError **error)
+{
+  const RunnelTensor *tensor = runnel_checkpoint_tensor (self->checkpoint,
+      "rope_freqs.weight");
+
+  if (tensor != NULL && tensor->type != RUNNEL_TENSOR_F32) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+        "%s: tensor 'rope_freqs.weight' is of type %s, not F32",
+        runnel_checkpoint_path (self->checkpoint),
+        runnel_tensor_type_info (tensor->type)->name);
+    return FALSE;
+  }
+  if (tensor != NULL) {
+    g_autofree float *factors
+        = g_memdup2 (runnel_tensor_data (tensor), tensor->bytes);
+
+    runnel_rope_init (&self->rope, &self->hp, factors);
+  } else {
+    runnel_rope_init (&self->rope, &self->hp, NULL);
+  }
+  return TRUE;
+}
+
+RunnelWeights *
+runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
+                    RunnelProgressFunc progress, gpointer user_data,
+                    GCancellable *cancellable, GError **error)
+{
+  g_autoptr (RunnelWeights) self = g_new0 (RunnelWeights, 1);
+  g_autoptr (GArray) items = NULL;
+
+  g_atomic_ref_count_init (&self->references);
+  self->ops = runnel_backend_ops (backend);
+  self->checkpoint = runnel_checkpoint_ref (checkpoint);
+  self->hp = *runnel_checkpoint_hyperparameters (checkpoint);
+  self->layers = g_new0 (RunnelLayer, self->hp.n_layers);
+  items = list_items (self);
+  if (!init_rope (self, error) || !make_store (self, backend, items, error)
+      || !fill_store (self, backend, items, progress, user_data, cancellable,
+          error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+RunnelWeights *
+runnel_weights_ref (RunnelWeights *self)
+{
+  g_atomic_ref_count_inc (&self->references);
+  return self;
+}
+
+void
+runnel_weights_unref (RunnelWeights *self)
+{
+  if (!g_atomic_ref_count_dec (&self->references))
+    return;
+  for (guint layer = 0; layer < self->hp.n_layers; layer++)
+    for (guint part = 0; part < RUNNEL_N_LAYER_PARTS; part++)
+      self->ops->operand_free (*layer_part (&self->layers[layer], part));
+  if (self->output != self->embedding)
+    self->ops->operand_free (self->output);
+  self->ops->operand_free (self->embedding);
+  self->ops->operand_free (self->output_norm);
+  if (self->store != NULL)
+    self->ops->store_free (self->store);
+  runnel_rope_clear (&self->rope);
+  g_free (self->layers);
+  runnel_checkpoint_unref (self->checkpoint);
+  g_free (self);
+}

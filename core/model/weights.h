@@ -1,0 +1,45 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * A model's weights on a backend. Shared by the engines of a model: packing
+ * gives the file's pages back, so it happens once.
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+#include "../backends/ops.h"
+#include "architecture.h"
+#include "engine.h"
+#include "rope.h"
+
+G_BEGIN_DECLS
+
+typedef struct _RunnelWeights RunnelWeights;
+
+struct _RunnelWeights {
+  gatomicrefcount references;
+  const RunnelOps *ops;
+  RunnelStore *store;
+  RunnelCheckpoint *checkpoint;    /* what is used in place lies there */
+  gsize bytes;                     /* packed or in place */
+
+  RunnelHyperparameters hp;
+  RunnelRope rope;
+  RunnelLayer *layers;             /* [hp.n_layers] */
+  RunnelOperand *embedding;
+  RunnelOperand *output_norm;
+  RunnelOperand *output;           /* the embedding when tied */
+};
+
+RunnelWeights *runnel_weights_new (RunnelCheckpoint *checkpoint,
+                                   RunnelBackend *backend,
+                                   RunnelProgressFunc progress,
+                                   gpointer user_data,
+                                   GCancellable *cancellable, GError **error);
+RunnelWeights *runnel_weights_ref (RunnelWeights *self);
+void runnel_weights_unref (RunnelWeights *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelWeights, runnel_weights_unref)
+
+G_END_DECLS
