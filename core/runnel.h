@@ -9,7 +9,12 @@
 
 #include "api.h"
 #include "error.h"
+#include "backends/backend.h"
 #include "formats/load-mode.h"
 #include "generate/sampler.h"
+#include "model/engine.h"
+#include "model/model.h"
+#include "model/sequence.h"
+#include "text/chat-template.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
