@@ -109,6 +109,17 @@ exp_two_parts (double hi, double lo)
 }
 
 double
+runnel_log (double x)
+{
+  double hi, lo;
+
+  if (!(x > 0.0) || x > 0x1.fffffffffffffp+1023)
+    return NAN;
+  log_two_parts (x, &hi, &lo);
+  return hi + lo;
+}
+
+double
 runnel_pow (double base, double exponent)
 {
   double hi, lo, product;

@@ -265,5 +265,6 @@ void runnel_matrix_pack (uint32_t tensor_type, const uint8_t *src,
 /* ---- Elementary functions of fixed form ---------------------------------- */
 
 float runnel_exp (float x);                      /* as the kernels compute it */
+double runnel_log (double x);                    /* finite x > 0 */
 double runnel_pow (double base, double exponent); /* base > 0 */
 void runnel_sin_cos (double angle, double *sin, double *cos); /* |angle| < 2^40 */
