@@ -158,9 +158,23 @@ resolve_size (Size size, const RunnelHyperparameters *hp)
   }
 }
 
+/* As the file calls it; @layer matters only to what belongs to one. */
+static char *
+name_in_file (RunnelCheckpoint *self, const Tensor *tensor, guint layer)
+{
+  gboolean hf = self->safetensors != NULL;
+
+  if (tensor >= global_tensors &&
+      tensor < global_tensors + G_N_ELEMENTS (global_tensors))
+    return g_strdup (hf ? tensor->hf : tensor->gguf);
+  return g_strdup_printf ("%s.%u.%s", hf ? "model.layers" : "blk", layer,
+      hf ? tensor->hf : tensor->gguf);
+}
+
+/* @name: of the file, for the message. */
 static gboolean
 check_shape (RunnelCheckpoint *self, const RunnelTensor *tensor,
-    const Tensor *known, GError **error)
+    const char *name, const Tensor *known, GError **error)
 {
   guint64 columns = resolve_size (known->columns, &self->hyperparameters);
   guint64 rows = resolve_size (known->rows, &self->hyperparameters);
@@ -171,7 +185,7 @@ check_shape (RunnelCheckpoint *self, const RunnelTensor *tensor,
   g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
       "%s: tensor '%s' has %" G_GUINT64_FORMAT " rows of %" G_GUINT64_FORMAT
       "; the model's sizes ask for %" G_GUINT64_FORMAT " of %"
-      G_GUINT64_FORMAT "%s", self->path, tensor->name,
+      G_GUINT64_FORMAT "%s", self->path, name,
       tensor->dims[1] * tensor->dims[2] * tensor->dims[3], tensor->dims[0],
       rows, columns, known->rows == VOCAB ?
       " (rows and tokens of the vocabulary must agree)" : "");
@@ -181,17 +195,19 @@ check_shape (RunnelCheckpoint *self, const RunnelTensor *tensor,
 /* Vectors are used as floats; what divides frequencies must be above 0. */
 static gboolean
 check_vector (RunnelCheckpoint *self, const RunnelTensor *tensor,
-    GError **error)
+    const char *name, const Tensor *known, GError **error)
 {
+  gboolean divides = known->columns == HALF_ROPE;
+
   if (runnel_tensor_type_info (tensor->type)->block_elements != 1 ||
-      (strcmp (tensor->name, "rope_freqs.weight") == 0 &&
-          tensor->type != RUNNEL_TENSOR_F32)) {
+      (divides && tensor->type != RUNNEL_TENSOR_F32)) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-        "%s: tensor '%s' is of type %s; a float type is expected", self->path,
-        tensor->name, runnel_tensor_type_info (tensor->type)->name);
+        "%s: tensor '%s' is of type %s; %s is expected", self->path, name,
+        runnel_tensor_type_info (tensor->type)->name,
+        divides ? "F32" : "a float type");
     return FALSE;
   }
-  if (strcmp (tensor->name, "rope_freqs.weight") != 0)
+  if (!divides)
     return TRUE;
   for (guint64 i = 0; i < tensor->dims[0]; i++) {
     float factor;
@@ -202,7 +218,7 @@ check_vector (RunnelCheckpoint *self, const RunnelTensor *tensor,
       continue;
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
         "%s: tensor '%s': factor %" G_GUINT64_FORMAT " is %g; it must be "
-        "above 0", self->path, tensor->name, i, factor);
+        "above 0", self->path, name, i, factor);
     return FALSE;
   }
   return TRUE;
@@ -214,48 +230,45 @@ check_tensor (RunnelCheckpoint *self, const RunnelTensor *tensor,
 {
   guint layer;
   const Tensor *known = find_tensor (tensor->name, &layer);
+  g_autofree char *name = known != NULL ?
+      name_in_file (self, known, layer) : g_strdup (tensor->name);
 
   if (known == NULL || (known->when != MAY &&
           !is_needed (known, layout, &self->hyperparameters))) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
         "%s: tensor '%s' is not supported in architecture '%s'", self->path,
-        tensor->name, layout->name);
+        name, layout->name);
     return FALSE;
   }
   if (layer >= self->hyperparameters.n_layers) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
         "%s: tensor '%s' belongs to no layer (there are %u)", self->path,
-        tensor->name, self->hyperparameters.n_layers);
+        name, self->hyperparameters.n_layers);
     return FALSE;
   }
-  return check_shape (self, tensor, known, error) &&
-      (known->rows != ONE || check_vector (self, tensor, error));
+  return check_shape (self, tensor, name, known, error) &&
+      (known->rows != ONE || check_vector (self, tensor, name, known, error));
 }
 
-/* @layer is not looked at for what belongs to no layer. */
 static gboolean
 check_present (RunnelCheckpoint *self, const Tensor *tensor, guint layer,
     GError **error)
 {
-  gboolean global = tensor >= global_tensors &&
-      tensor < global_tensors + G_N_ELEMENTS (global_tensors);
-  g_autofree char *name = global ? g_strdup (tensor->gguf) :
-      g_strdup_printf ("blk.%u.%s", layer, tensor->gguf);
-  g_autofree char *hf_name = global ? g_strdup (tensor->hf) :
-      g_strdup_printf ("model.layers.%u.%s", layer, tensor->hf);
+  g_autofree char *name = name_in_file (self, tensor, layer);
+  g_autofree char *gguf_name = self->safetensors != NULL ?
+      runnel_decoder_gguf_name (name) : g_strdup (name);
   const char *reason = NULL;
 
-  if (runnel_checkpoint_tensor (self, name) != NULL)
+  if (runnel_checkpoint_tensor (self, gguf_name) != NULL)
     return TRUE;
   if (self->safetensors != NULL)
-    reason = runnel_safetensors_unusable (self->safetensors, hf_name);
+    reason = runnel_safetensors_unusable (self->safetensors, name);
   if (reason != NULL)
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-        "%s: tensor '%s' %s", self->path, hf_name, reason);
+        "%s: tensor '%s' %s", self->path, name, reason);
   else
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-        "%s: tensor '%s' is missing", self->path,
-        self->safetensors != NULL ? hf_name : name);
+        "%s: tensor '%s' is missing", self->path, name);
   return FALSE;
 }
 

@@ -426,6 +426,15 @@ is_ignored (const char *name, const RunnelHyperparameters *hp)
 static gboolean
 add_tensors (RunnelCheckpoint *self, GError **error)
 {
+  const char *unusable =
+      runnel_safetensors_find_unusable (self->safetensors, "model.layers.");
+
+  if (unusable != NULL) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+        "%s: tensor '%s' %s", self->path, unusable,
+        runnel_safetensors_unusable (self->safetensors, unusable));
+    return FALSE;
+  }
   for (gsize i = 0; i < runnel_safetensors_n_tensors (self->safetensors);
       i++) {
     const RunnelTensor *tensor =

@@ -513,6 +513,22 @@ runnel_safetensors_unusable (const RunnelSafetensors *self, const char *name)
   return g_hash_table_lookup (self->unusable, name);
 }
 
+const char *
+runnel_safetensors_find_unusable (const RunnelSafetensors *self,
+    const char *prefix)
+{
+  const char *first = NULL;
+  GHashTableIter iter;
+  void *key;
+
+  g_hash_table_iter_init (&iter, self->unusable);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    if (g_str_has_prefix (key, prefix) &&
+        (first == NULL || strcmp (key, first) < 0))
+      first = key;
+  return first;
+}
+
 gsize
 runnel_safetensors_n_shards (const RunnelSafetensors *self)
 {

@@ -37,6 +37,9 @@ const RunnelTensor *runnel_safetensors_find (const RunnelSafetensors *self,
 /* Why a tensor of that name is not listed ("is of type I64"), or NULL. */
 const char *runnel_safetensors_unusable (const RunnelSafetensors *self,
                                          const char *name);
+/* The first such name in byte order that begins with @prefix, or NULL. */
+const char *runnel_safetensors_find_unusable (const RunnelSafetensors *self,
+                                              const char *prefix);
 gsize runnel_safetensors_n_shards (const RunnelSafetensors *self);
 /* The bytes of a shard before its data. */
 const guint8 *runnel_safetensors_header (const RunnelSafetensors *self,
