@@ -120,11 +120,25 @@ prepare_stream (GstLmFilter *self, GstBuffer *request)
   return ret;
 }
 
+/* NUL is a character like others here, not so in GLib. */
+static gboolean
+is_utf8 (const GstMapInfo *map, gsize *ret_bad)
+{
+  const gchar *text = (const gchar *) map->data;
+  const gchar *end = text + map->size;
+  const gchar *bad = text;
+
+  while (!g_utf8_validate_len (text, end - text, &bad) && *bad == '\0')
+    text = bad + 1;
+  *ret_bad = bad - (const gchar *) map->data;
+  return bad == end;
+}
+
 static gboolean
 check_utf8 (GstBuffer *buffer, GError **error)
 {
   GstMapInfo map;
-  const gchar *end = NULL;
+  gsize bad;
   gboolean valid;
 
   if (gst_buffer_get_size (buffer) == 0)
@@ -135,13 +149,13 @@ check_utf8 (GstBuffer *buffer, GError **error)
                    "a text buffer cannot be read");
       return FALSE;
     }
-  valid = g_utf8_validate_len ((gchar *) map.data, map.size, &end);
+  valid = is_utf8 (&map, &bad);
+  gst_buffer_unmap (buffer, &map);
   if (!valid)
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
                  "the text is not UTF-8 at byte %" G_GSIZE_FORMAT ": convert "
                  "it, or set framing=stream if its source cuts characters",
-                 (gsize) ((guint8 *) end - map.data));
-  gst_buffer_unmap (buffer, &map);
+                 bad);
   return valid;
 }
 

@@ -1,0 +1,21 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "elements.h"
+
+static gboolean
+plugin_init (GstPlugin *plugin)
+{
+  gboolean registered = FALSE;
+
+  registered |= GST_ELEMENT_REGISTER (lmchat, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmdetokenize, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmprompt, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmtokenize, plugin);
+  return registered;
+}
+
+GST_PLUGIN_DEFINE (GST_VERSION_MAJOR, GST_VERSION_MINOR, runnel,
+                   "Small language models on the device", plugin_init,
+                   PACKAGE_VERSION, "MIT/X11", PACKAGE, PACKAGE_ORIGIN)
