@@ -11,6 +11,7 @@
 #include "error.h"
 #include "backends/backend.h"
 #include "formats/load-mode.h"
+#include "generate/generation.h"
 #include "generate/sampler.h"
 #include "model/engine.h"
 #include "model/model.h"
