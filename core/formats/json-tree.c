@@ -18,6 +18,8 @@ runnel_json_alloc (RunnelJson *doc, gsize bytes)
 {
   void *memory;
 
+  if (bytes == 0)
+    return NULL;
   bytes = (bytes + 7) & ~(gsize) 7;
   if (bytes > doc->n_free) {
     gsize chunk = CLAMP (FIRST_CHUNK << MIN (doc->chunks->len, 16),

@@ -342,7 +342,7 @@ close_container (Parser *self)
 {
   const Frame *frame = &self->frames[--self->depth];
   gsize n = self->n_stack - frame->base;
-  const RunnelJsonNode *children = self->stack + frame->base;
+  const RunnelJsonNode *children = n > 0 ? self->stack + frame->base : NULL;
   RunnelJsonNode node = { 0 };
 
   self->at++;
