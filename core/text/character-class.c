@@ -31,6 +31,8 @@ runnel_character_classes (void)
                RUNNEL_CHARACTER_SPACE);
     add_class (runnel_extra_digit_ranges, runnel_extra_digit_ranges_length,
                RUNNEL_CHARACTER_DIGIT);
+    add_class (runnel_decomposing_ranges, runnel_decomposing_ranges_length,
+               RUNNEL_CHARACTER_DECOMPOSES);
     add_class (runnel_inert_ranges, runnel_inert_ranges_length,
                RUNNEL_CHARACTER_INERT);
     plane_0['\r'] |= RUNNEL_CHARACTER_NEWLINE;
@@ -74,5 +76,8 @@ runnel_character_class_beyond (gunichar c)
     bits |= RUNNEL_CHARACTER_DIGIT;
   if (in_ranges (runnel_inert_ranges, runnel_inert_ranges_length, c))
     bits |= RUNNEL_CHARACTER_INERT;
+  if (in_ranges (runnel_decomposing_ranges, runnel_decomposing_ranges_length,
+                 c))
+    bits |= RUNNEL_CHARACTER_DECOMPOSES;
   return bits;
 }

@@ -19,6 +19,7 @@ typedef enum {
   RUNNEL_CHARACTER_NEWLINE = 1 << 3,  /* \r and \n, besides SPACE */
   RUNNEL_CHARACTER_DIGIT = 1 << 4,    /* what the Digits splitter isolates */
   RUNNEL_CHARACTER_INERT = 1 << 5,    /* a starter that NFC never touches */
+  RUNNEL_CHARACTER_DECOMPOSES = 1 << 6, /* what NFD takes apart */
 } RunnelCharacterClass;
 
 typedef struct {
@@ -34,6 +35,8 @@ extern const RunnelCharacterRange runnel_space_ranges[];
 extern const gsize runnel_space_ranges_length;
 extern const RunnelCharacterRange runnel_extra_digit_ranges[];
 extern const gsize runnel_extra_digit_ranges_length;
+extern const RunnelCharacterRange runnel_decomposing_ranges[];
+extern const gsize runnel_decomposing_ranges_length;
 extern const RunnelCharacterRange runnel_inert_ranges[];
 extern const gsize runnel_inert_ranges_length;
 
@@ -66,6 +69,12 @@ runnel_character_decode (const guint8 *p, guint *length)
       | (gunichar) (p[2] & 0x3f) << 6 | (p[3] & 0x3f);
 }
 
+static inline guint8
+runnel_character_class (const guint8 *classes, gunichar c)
+{
+  return c < 0x10000 ? classes[c] : runnel_character_class_beyond (c);
+}
+
 /* The class of the character at @p, which must not be the end of the text. */
 static inline guint8
 runnel_character_class_at (const guint8 *classes, const guint8 *p,
@@ -78,7 +87,7 @@ runnel_character_class_at (const guint8 *classes, const guint8 *p,
     return classes[p[0]];
   }
   c = runnel_character_decode (p, length);
-  return c < 0x10000 ? classes[c] : runnel_character_class_beyond (c);
+  return runnel_character_class (classes, c);
 }
 
 G_END_DECLS

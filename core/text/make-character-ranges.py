@@ -3,9 +3,9 @@
 """Writes character-ranges.c: the classes of characters the pre-tokenizers see.
 
 The classes are asked of the engines that define the token ids: the regular
-expressions and the Digits splitter of the PyPI package `tokenizers`. The
-NFC class is from Python's own Unicode data; it holds only assigned
-characters, for which the Unicode stability policy keeps it fixed.
+expressions, the Digits splitter and the normalizers of the PyPI package
+`tokenizers`. Their Unicode versions differ: the normalizers know no character
+that came after Unicode 9.
 
     python3 make-character-ranges.py > character-ranges.c
 """
@@ -13,7 +13,7 @@ import sys
 import unicodedata
 
 import tokenizers
-from tokenizers import Regex, pre_tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
@@ -28,20 +28,31 @@ def matched_by(pattern):
     return isolated_by(pre_tokenizers.Split(Regex(pattern), "isolated"))
 
 
-def inert_under_nfc():
+def decomposed():
+    nfd = normalizers.NFD()
+    return {c for c in CODE_POINTS if nfd.normalize_str(chr(c)) != chr(c)}
+
+
+def inert_under_nfc(decomposing):
     """Starters that NFC leaves alone and that never join the one before."""
+    nfc = normalizers.NFC()
     seconds = set()
-    for c in CODE_POINTS:
+    for c in decomposing:
         parts = unicodedata.decomposition(chr(c)).split()
-        if len(parts) == 2 and parts[0][0] != "<":
+        if len(parts) == 2:
             seconds.add(int(parts[1], 16))
     seconds.update(range(0x1161, 0x1176))  # Hangul vowels
     seconds.update(range(0x11A8, 0x11C3))  # Hangul final consonants
+
+    def untouched(text):
+        return nfc.normalize_str(text) == text
+
+    # A mark trades places with one of a lower class after it (U+0334 has 1)
+    # or of a higher class before it (U+0345 has 240).
     return {c for c in CODE_POINTS
-            if unicodedata.category(chr(c)) != "Cn"
-            and unicodedata.combining(chr(c)) == 0
-            and unicodedata.normalize("NFC", chr(c)) == chr(c)
-            and c not in seconds}
+            if c not in seconds and untouched(chr(c))
+            and untouched("\u2190" + chr(c) + "\u0334")
+            and untouched("\u2190\u0345" + chr(c))}
 
 
 def ranges(code_points):
@@ -76,14 +87,15 @@ def main():
         " * SPDX-License-Identifier: MIT\n */\n"
         "#include \"character-class.h\"\n\n"
         "/* Written by make-character-ranges.py with tokenizers "
-        f"{tokenizers.__version__} and Unicode\n"
-        f" * {unicodedata.unidata_version} for NFC. Not to be edited. */\n")
+        f"{tokenizers.__version__}. Not to be\n * edited. */\n")
     write("runnel_letter_ranges", letters, out)
     write("runnel_number_ranges", numbers, out)
     write("runnel_space_ranges", matched_by(r"\s"), out)
     assert numbers <= digits
     write("runnel_extra_digit_ranges", digits - numbers, out)
-    write("runnel_inert_ranges", inert_under_nfc(), out)
+    decomposing = decomposed()
+    write("runnel_decomposing_ranges", decomposing, out)
+    write("runnel_inert_ranges", inert_under_nfc(decomposing), out)
 
 
 if __name__ == "__main__":

@@ -39,14 +39,21 @@ runnel_is_surely_nfc (const guint8 *classes, const char *text, gsize length)
 }
 
 static void
-append_decomposed (GArray *marks, gunichar c)
+append_decomposed (const guint8 *classes, GArray *marks, gunichar c)
 {
-  gunichar parts[G_UNICHAR_MAX_DECOMPOSITION_LENGTH];
-  gsize n = g_unichar_fully_decompose (c, FALSE, parts, G_N_ELEMENTS (parts));
+  gunichar parts[G_UNICHAR_MAX_DECOMPOSITION_LENGTH] = { c };
+  guint8 class = runnel_character_class (classes, c);
+  gsize n = 1;
 
+  if (class & RUNNEL_CHARACTER_DECOMPOSES)
+    n = g_unichar_fully_decompose (c, FALSE, parts, G_N_ELEMENTS (parts));
   for (gsize i = 0; i < n; i++) {
-    Mark mark = { parts[i], (guint8) g_unichar_combining_class (parts[i]) };
+    Mark mark = { parts[i], 0 };
 
+    /* To GLib a character younger than our tables may be a mark. */
+    if (!(class & RUNNEL_CHARACTER_INERT)
+        || (class & RUNNEL_CHARACTER_DECOMPOSES))
+      mark.order = (guint8) g_unichar_combining_class (parts[i]);
     g_array_append_val (marks, mark);
   }
 }
@@ -95,10 +102,19 @@ sort_marks (Mark *marks, gsize n, GArray *scratch)
   }
 }
 
+/* GLib may know compositions that are younger than our tables. */
+static gboolean
+join (const guint8 *classes, gunichar first, gunichar second, gunichar *ret)
+{
+  return g_unichar_compose (first, second, ret)
+      && (runnel_character_class (classes, *ret)
+          & RUNNEL_CHARACTER_DECOMPOSES);
+}
+
 /* Composes in place; returns the new length. A character is blocked from its
  * starter by one between them whose class is 0 or not below its own. */
 static gsize
-compose (Mark *marks, gsize n)
+compose (const guint8 *classes, Mark *marks, gsize n)
 {
   gsize out = 0, starter = G_MAXSIZE;
 
@@ -108,7 +124,7 @@ compose (Mark *marks, gsize n)
 
     if (starter != G_MAXSIZE
         && (out == starter + 1 || marks[out - 1].order < mark.order)
-        && g_unichar_compose (marks[starter].c, mark.c, &joined)) {
+        && join (classes, marks[starter].c, mark.c, &joined)) {
       marks[starter].c = joined;
       continue;
     }
@@ -121,8 +137,8 @@ compose (Mark *marks, gsize n)
 
 /* An inert character starts afresh, so [@p, @end) can be done by itself. */
 static void
-normalize_stretch (const guint8 *p, const guint8 *end, GArray *marks,
-                   GArray *scratch, GString *out)
+normalize_stretch (const guint8 *classes, const guint8 *p, const guint8 *end,
+                   GArray *marks, GArray *scratch, GString *out)
 {
   gsize n;
 
@@ -130,11 +146,12 @@ normalize_stretch (const guint8 *p, const guint8 *end, GArray *marks,
   while (p < end) {
     guint length;
 
-    append_decomposed (marks, runnel_character_decode (p, &length));
+    append_decomposed (classes, marks,
+                       runnel_character_decode (p, &length));
     p += length;
   }
   sort_marks ((Mark *) marks->data, marks->len, scratch);
-  n = compose ((Mark *) marks->data, marks->len);
+  n = compose (classes, (Mark *) marks->data, marks->len);
   for (gsize i = 0; i < n; i++)
     g_string_append_unichar (out, g_array_index (marks, Mark, i).c);
 }
@@ -163,7 +180,7 @@ runnel_normalize_nfc (const guint8 *classes, const char *text, gsize length,
                 & RUNNEL_CHARACTER_INERT))
       stop += step;
     if (start < stop)
-      normalize_stretch (start, stop, marks, scratch, out);
+      normalize_stretch (classes, start, stop, marks, scratch, out);
     done = stop;
   }
 }

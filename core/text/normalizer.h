@@ -6,8 +6,10 @@
 
 #include <glib.h>
 
-/* Unicode normalisation form C (UAX #15), linear in the length of the text:
- * GLib's own sorts marks by exchange and stops at NUL. */
+/* Unicode normalisation form C (UAX #15) as the `tokenizers` package has it,
+ * with the characters of Unicode 9; linear in the length of the text. (GLib's
+ * own is of the system's version, sorts marks by exchange, and stops at NUL.)
+ */
 
 G_BEGIN_DECLS
 

@@ -7,7 +7,8 @@
  * Compares ids and decoded text with those of the PyPI package `tokenizers`:
  * DIR/tokenizer/NAME.jsonl against DIR/tokenizer/models. A line that is
  * marked "unassigned" or "missing_byte" may differ: it is counted by itself.
- * RUNNEL_DEFAULT_MODEL: a GGUF of SmolLM2 that must give the same ids.
+ * RUNNEL_DEFAULT_MODEL: a GGUF of SmolLM2 that must give the same ids. Sets
+ * of fresh texts are made by fresh-tokenizer-texts.py.
  */
 #include <stdio.h>
 #include <string.h>
@@ -229,6 +230,27 @@ run_model (const char *folder, const char *name, Counts *counts)
     counts->failed++;
 }
 
+/* Sets beside the four, such as fresh-tokenizer-texts.py makes. */
+static void
+run_others (const char *folder, const char *const *known, Counts *counts)
+{
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  const char *file;
+
+  while (dir != NULL && (file = g_dir_read_name (dir)) != NULL) {
+    g_autofree char *name = NULL;
+
+    if (!g_str_has_suffix (file, ".jsonl"))
+      continue;
+    name = g_strndup (file, strlen (file) - strlen (".jsonl"));
+    if (!g_strv_contains (known, name))
+      g_ptr_array_add (names, g_steal_pointer (&name));
+  }
+  for (guint i = 0; i < names->len; i++)
+    run_model (folder, g_ptr_array_index (names, i), counts);
+}
+
 static void
 run_default_model (const char *folder, Counts *counts)
 {
@@ -255,7 +277,7 @@ int
 main (int argc, char **argv)
 {
   static const char *const names[] = { "smollm2", "qwen3", "qwen3-trim65536",
-                                       "qwen2.5" };
+                                       "qwen2.5", NULL };
   g_autofree char *folder = NULL;
   Counts counts = { 0 };
 
@@ -264,8 +286,9 @@ main (int argc, char **argv)
     return 2;
   }
   folder = g_build_filename (argv[1], "tokenizer", NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+  for (guint i = 0; names[i] != NULL; i++)
     run_model (folder, names[i], &counts);
+  run_others (folder, names, &counts);
   run_default_model (folder, &counts);
   printf ("%u lines differ where Unicode versions or missing bytes may\n",
           counts.soft);
