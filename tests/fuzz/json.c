@@ -84,6 +84,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   return 0;
 }
 
+/* Every other one is good: what is deep is reached from there. */
 const uint8_t *
 runnel_fuzz_seeds (size_t i, size_t *size)
 {
@@ -97,13 +98,16 @@ runnel_fuzz_seeds (size_t i, size_t *size)
     " \"\xc3\xa9\xe6\x97\xa5\xf0\x9f\x98\x80\" ",
   };
 
-  if (i < G_N_ELEMENTS (good)) {
-    *size = strlen (good[i]);
-    return (const uint8_t *) good[i];
-  }
-  i -= G_N_ELEMENTS (good);
-  if (i >= G_N_ELEMENTS (hostile_json))
+  const HostileJson *hostile = &hostile_json[i / 2];
+
+  if (i / 2 >= G_N_ELEMENTS (hostile_json))
     return NULL;
-  *size = hostile_json[i].length;
-  return (const uint8_t *) hostile_json[i].text;
+  if (i % 2 == 0) {
+    const char *text = good[i / 2 % G_N_ELEMENTS (good)];
+
+    *size = strlen (text);
+    return (const uint8_t *) text;
+  }
+  *size = hostile->length;
+  return (const uint8_t *) hostile->text;
 }
