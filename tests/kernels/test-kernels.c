@@ -258,12 +258,29 @@ test_fp_control (void)
 #endif
 }
 
-/* test-kernels [LEVEL]: every level of this machine, or one. RUNNEL_TEST_SEED
- * and RUNNEL_TEST_EFFORT (percent) change what is tried. */
+/* The levels of this machine are these and no others. */
+static void
+test_levels (const char *const *expected)
+{
+  const char *const *names = runnel_kernels_names ();
+  size_t i = 0;
+
+  while (names[i] != NULL && expected[i] != NULL
+      && strcmp (names[i], expected[i]) == 0)
+    i++;
+  expect (names[i] == NULL && expected[i] == NULL, "level %s, not %s",
+      names[i] != NULL ? names[i] : "(none)",
+      expected[i] != NULL ? expected[i] : "(none)");
+}
+
+/* test-kernels [LEVEL]: every level of this machine, or one; test-kernels
+ * expect LEVELS...: every level, which must be these. RUNNEL_TEST_SEED and
+ * RUNNEL_TEST_EFFORT (percent) change what is tried. */
 int
 main (int argc, char **argv)
 {
   const char *const *names = runnel_kernels_names ();
+  const char *only = argc == 2 ? argv[1] : NULL;
   const char *seed = getenv ("RUNNEL_TEST_SEED");
   const char *percent = getenv ("RUNNEL_TEST_EFFORT");
   uint64_t saved = runnel_fp_enter ();
@@ -271,12 +288,14 @@ main (int argc, char **argv)
 
   if (percent != NULL)
     effort = atoi (percent);
-  if (argc > 1 && runnel_kernels_by_name (argv[1]) == NULL) {
-    printf ("this machine has no level %s\n", argv[1]);
+  if (only != NULL && runnel_kernels_by_name (only) == NULL) {
+    printf ("this machine has no level %s\n", only);
     return 1;
   }
   printf ("seed %llu, effort %d %%\n", (unsigned long long) first_state,
       effort);
+  if (argc > 2)
+    test_levels ((const char *const *) argv + 2);
   test_dispatch ();
   test_fp_control ();
 
@@ -284,7 +303,7 @@ main (int argc, char **argv)
     const RunnelKernels *kernels = runnel_kernels_by_name (names[i]);
     long before = n_checks;
 
-    if (argc > 1 && strcmp (argv[1], names[i]) != 0)
+    if (only != NULL && strcmp (only, names[i]) != 0)
       continue;
     state = first_state;
     test_products (kernels);

@@ -167,6 +167,8 @@ runnel_matrix_pack (uint32_t tensor_type, const uint8_t *src,
   RunnelMatrixKind kind;
   size_t stride;
 
+  if (!runnel_matrix_kind_for_type (tensor_type, &kind))
+    return;
   switch (tensor_type) {
     case TYPE_Q4_0:
       pack = pack_q4_0;
@@ -186,7 +188,6 @@ runnel_matrix_pack (uint32_t tensor_type, const uint8_t *src,
     default:
       return;
   }
-  runnel_matrix_kind_for_type (tensor_type, &kind);
   stride = runnel_matrix_stride (kind, columns);
 
   for (uint32_t t = tile_begin; t < tile_end; t++) {

@@ -13,6 +13,7 @@
 #include "../exp.h"
 #include "../kernels.h"
 
+#define LEVEL(name) runnel_avx2_##name
 #define ALWAYS_INLINE static inline __attribute__ ((always_inline))
 
 #define RUNNEL_DECLARE_MATMUL(name)                                           \
@@ -51,6 +52,10 @@ void runnel_avx2_attend (const RunnelKvLayout *kv, const RunnelKvRun *runs,
 void runnel_avx2_merge (RunnelPartial *into, const RunnelPartial *from,
     uint32_t head_dim);
 
+/* ---- Eight float lanes, as ../lanes needs them ------------------------------- */
+
+typedef __m256 Lanes;
+
 /* All ones in the first n lanes (all of them from 8 on). */
 ALWAYS_INLINE __m256i
 first_lanes (uint32_t n)
@@ -60,9 +65,110 @@ first_lanes (uint32_t n)
   return _mm256_cmpgt_epi32 (_mm256_set1_epi32 (n < 8 ? (int) n : 8), lanes);
 }
 
+ALWAYS_INLINE Lanes
+lanes_set (float value)
+{
+  return _mm256_set1_ps (value);
+}
+
+ALWAYS_INLINE Lanes
+lanes_load (const float *p)
+{
+  return _mm256_loadu_ps (p);
+}
+
+ALWAYS_INLINE void
+lanes_store (float *p, Lanes v)
+{
+  _mm256_storeu_ps (p, v);
+}
+
+ALWAYS_INLINE Lanes
+lanes_load_halves (const void *p)
+{
+  return _mm256_cvtph_ps (_mm_loadu_si128 ((const __m128i *) p));
+}
+
+ALWAYS_INLINE void
+lanes_store_halves (void *p, Lanes v)
+{
+  _mm_storeu_si128 ((__m128i *) p, _mm256_cvtps_ph (v,
+          _MM_FROUND_TO_NEAREST_INT));
+}
+
+ALWAYS_INLINE Lanes
+lanes_load_bfloat16 (const void *p)
+{
+  __m128i values = _mm_loadu_si128 ((const __m128i *) p);
+
+  return _mm256_castsi256_ps (_mm256_slli_epi32 (_mm256_cvtepu16_epi32 (
+              values), 16));
+}
+
+ALWAYS_INLINE Lanes
+lanes_add (Lanes a, Lanes b)
+{
+  return _mm256_add_ps (a, b);
+}
+
+ALWAYS_INLINE Lanes
+lanes_sub (Lanes a, Lanes b)
+{
+  return _mm256_sub_ps (a, b);
+}
+
+ALWAYS_INLINE Lanes
+lanes_mul (Lanes a, Lanes b)
+{
+  return _mm256_mul_ps (a, b);
+}
+
+ALWAYS_INLINE Lanes
+lanes_div (Lanes a, Lanes b)
+{
+  return _mm256_div_ps (a, b);
+}
+
+ALWAYS_INLINE Lanes
+lanes_fma (Lanes a, Lanes b, Lanes c)
+{
+  return _mm256_fmadd_ps (a, b, c);
+}
+
+ALWAYS_INLINE Lanes
+lanes_negate (Lanes v)
+{
+  return _mm256_xor_ps (v, _mm256_set1_ps (-0.0f));
+}
+
+/* The larger; b where a is NaN. */
+ALWAYS_INLINE Lanes
+lanes_max_number (Lanes a, Lanes b)
+{
+  return _mm256_max_ps (a, b);
+}
+
+/* The first n lanes of v, the rest of other. */
+ALWAYS_INLINE Lanes
+lanes_first (Lanes v, uint32_t n, Lanes other)
+{
+  return _mm256_blendv_ps (other, v, _mm256_castsi256_ps (first_lanes (n)));
+}
+
+ALWAYS_INLINE float
+lanes_largest (Lanes v)
+{
+  __m128 x = _mm_max_ps (_mm256_castps256_ps128 (v),
+      _mm256_extractf128_ps (v, 1));
+
+  x = _mm_max_ps (x, _mm_movehl_ps (x, x));
+  x = _mm_max_ss (x, _mm_movehdup_ps (x));
+  return _mm_cvtss_f32 (x);
+}
+
 /* Lanes i += i + s for s = 4, 2, 1. */
 ALWAYS_INLINE float
-sum_8_lanes (__m256 v)
+lanes_sum (Lanes v)
 {
   __m128 x = _mm_add_ps (_mm256_castps256_ps128 (v),
       _mm256_extractf128_ps (v, 1));
@@ -72,38 +178,9 @@ sum_8_lanes (__m256 v)
   return _mm_cvtss_f32 (x);
 }
 
-ALWAYS_INLINE __m256
-load_8_halves (const void *p)
-{
-  return _mm256_cvtph_ps (_mm_loadu_si128 ((const __m128i *) p));
-}
-
-/* Four bytes in every lane. */
-ALWAYS_INLINE __m256i
-broadcast_4_bytes (const void *p)
-{
-  int32_t bytes;
-
-  memcpy (&bytes, p, sizeof bytes);
-  return _mm256_set1_epi32 (bytes);
-}
-
-/* Adds the bias (or not), clears the padding rows and stores a tile's row. */
-ALWAYS_INLINE void
-store_tile (__m256 acc, const RunnelMatrix *w, uint32_t first,
-    const float *bias, float *y)
-{
-  __m256i mask = first_lanes (w->rows - first);
-
-  if (bias != NULL)
-    acc = _mm256_add_ps (acc, _mm256_maskload_ps (bias + first, mask));
-  _mm256_storeu_ps (y + first, _mm256_and_ps (acc,
-          _mm256_castsi256_ps (mask)));
-}
-
 /* runnel_exp_inline () of eight floats. */
-ALWAYS_INLINE __m256
-exp_8 (__m256 x)
+ALWAYS_INLINE Lanes
+lanes_exp (Lanes x)
 {
   const __m256 round = _mm256_set1_ps (RUNNEL_EXP_ROUND);
   const __m256 one = _mm256_set1_ps (1.0f);
@@ -129,4 +206,47 @@ exp_8 (__m256 x)
           23), _mm256_castps_si256 (one));
   return _mm256_andnot_ps (low, _mm256_mul_ps (p,
           _mm256_castsi256_ps (power)));
+}
+
+/* Rotates the four pairs (2i, 2i + 1) at head; every cosine and sine serves
+ * two lanes. */
+ALWAYS_INLINE void
+rotate_4_pairs (float *head, const float *cos, const float *sin)
+{
+  const __m256i twice = _mm256_setr_epi32 (0, 0, 1, 1, 2, 2, 3, 3);
+  __m256 x = _mm256_loadu_ps (head);
+  __m256 swapped = _mm256_permute_ps (x, 0xb1);
+  __m256 c = _mm256_permutevar8x32_ps (_mm256_castps128_ps256 (
+          _mm_loadu_ps (cos)), twice);
+  __m256 s = _mm256_permutevar8x32_ps (_mm256_castps128_ps256 (
+          _mm_loadu_ps (sin)), twice);
+
+  /* (a·c − b·s, b·c + a·s) */
+  _mm256_storeu_ps (head, _mm256_addsub_ps (_mm256_mul_ps (x, c),
+          _mm256_mul_ps (swapped, s)));
+}
+
+/* ---- For products ---------------------------------------------------------------- */
+
+/* Four bytes in every lane. */
+ALWAYS_INLINE __m256i
+broadcast_4_bytes (const void *p)
+{
+  int32_t bytes;
+
+  memcpy (&bytes, p, sizeof bytes);
+  return _mm256_set1_epi32 (bytes);
+}
+
+/* Adds the bias (or not), clears the padding rows and stores a tile's row. */
+ALWAYS_INLINE void
+store_tile (__m256 acc, const RunnelMatrix *w, uint32_t first,
+    const float *bias, float *y)
+{
+  __m256i mask = first_lanes (w->rows - first);
+
+  if (bias != NULL)
+    acc = _mm256_add_ps (acc, _mm256_maskload_ps (bias + first, mask));
+  _mm256_storeu_ps (y + first, _mm256_and_ps (acc,
+          _mm256_castsi256_ps (mask)));
 }

@@ -84,7 +84,7 @@ load_halves (const uint8_t *const *rows, size_t offset)
 #pragma GCC unroll 8
   for (int r = 0; r < ROWS; r++)
     halves[r] = runnel_load_u16 (rows[r] + offset);
-  return load_8_halves (halves);
+  return lanes_load_halves (halves);
 }
 
 /* 16 bytes of each of eight rows: those of column 2i come in the low half of

@@ -137,7 +137,7 @@ multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
 #pragma GCC unroll 4
     for (int t = 0; t < n_tiles; t++) {
       const uint8_t *head = p + t * stride;
-      __m256 d = load_8_halves (head);
+      __m256 d = lanes_load_halves (head);
 
       if (n == 1) {
         for (int line = 0; line < heads + codes; line += 64)
@@ -150,7 +150,7 @@ multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
                     _mm256_set1_ps (rows->scale[i][g])),
                 _mm256_cvtepi32_ps (isum[t][i])));
       if (form.offset) {
-        __m256 m = load_8_halves (head + 16);
+        __m256 m = lanes_load_halves (head + 16);
 
 #pragma GCC unroll 4
         for (int i = 0; i < n; i++)

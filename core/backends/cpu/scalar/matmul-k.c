@@ -15,10 +15,9 @@ unpack_q2_k (const RunnelBlockQ2K *in, RunnelKBlock *out)
     out->scales[j] = in->scales[j] & 15;
     out->mins[j] = in->scales[j] >> 4;
   }
-  for (int c = 0; c < RUNNEL_K_BLOCK; c++) {
-    uint8_t byte = in->codes[c / 128 * 32 + c % 32];
-
-    out->codes[c] = byte >> (c % 128 / 32 * 2) & 3;
+  for (int g = 0; g < 8; g++) {
+    for (int l = 0; l < 32; l++)
+      out->codes[32 * g + l] = in->codes[g / 4 * 32 + l] >> (g % 4 * 2) & 3;
   }
 }
 
@@ -28,12 +27,13 @@ unpack_q3_k (const RunnelBlockQ3K *in, RunnelKBlock *out)
   out->d = runnel_load_half (in->d);
   out->dmin = 0.0f;
   runnel_unpack_scales_k3 (in->scales, out->scales);
-  for (int c = 0; c < RUNNEL_K_BLOCK; c++) {
-    uint8_t byte = in->codes[c / 128 * 32 + c % 32];
-    int low = byte >> (c % 128 / 32 * 2) & 3;
-    int high = in->high[c % 32] >> (c / 32) & 1;
+  for (int g = 0; g < 8; g++) {
+    for (int l = 0; l < 32; l++) {
+      int low = in->codes[g / 4 * 32 + l] >> (g % 4 * 2) & 3;
+      int high = in->high[l] >> g & 1;
 
-    out->codes[c] = (int8_t) ((low | high << 2) - 4);
+      out->codes[32 * g + l] = (int8_t) ((low | high << 2) - 4);
+    }
   }
 }
 
@@ -55,8 +55,10 @@ unpack_q4_k (const RunnelBlockQ4K *in, RunnelKBlock *out)
   out->d = runnel_load_half (in->d);
   out->dmin = runnel_load_half (in->dmin);
   double_scales (in->scales, out);
-  for (int c = 0; c < RUNNEL_K_BLOCK; c++)
-    out->codes[c] = in->codes[c / 64 * 32 + c % 32] >> (c % 64 / 32 * 4) & 15;
+  for (int g = 0; g < 8; g++) {
+    for (int l = 0; l < 32; l++)
+      out->codes[32 * g + l] = in->codes[g / 2 * 32 + l] >> (g % 2 * 4) & 15;
+  }
 }
 
 static void
@@ -65,11 +67,13 @@ unpack_q5_k (const RunnelBlockQ5K *in, RunnelKBlock *out)
   out->d = runnel_load_half (in->d);
   out->dmin = runnel_load_half (in->dmin);
   double_scales (in->scales, out);
-  for (int c = 0; c < RUNNEL_K_BLOCK; c++) {
-    int low = in->codes[c / 64 * 32 + c % 32] >> (c % 64 / 32 * 4) & 15;
-    int high = in->high[c % 32] >> (c / 32) & 1;
+  for (int g = 0; g < 8; g++) {
+    for (int l = 0; l < 32; l++) {
+      int low = in->codes[g / 2 * 32 + l] >> (g % 2 * 4) & 15;
+      int high = in->high[l] >> g & 1;
 
-    out->codes[c] = (int8_t) (low | high << 4);
+      out->codes[32 * g + l] = (int8_t) (low | high << 4);
+    }
   }
 }
 
@@ -80,12 +84,15 @@ unpack_q6_k (const RunnelBlockQ6K *in, RunnelKBlock *out)
   out->dmin = 0.0f;
   for (int j = 0; j < 16; j++)
     out->scales[j] = (int8_t) in->scales[j];
-  for (int c = 0; c < RUNNEL_K_BLOCK; c++) {
-    int h = c / 128, j = c % 128 / 32, l = c % 32;
-    int low = in->low[64 * h + 32 * (j % 2) + l] >> (j / 2 * 4) & 15;
-    int high = in->high[32 * h + l] >> (2 * j) & 3;
+  for (int g = 0; g < 8; g++) {
+    int h = g / 4, j = g % 4;
 
-    out->codes[c] = (int8_t) ((low | high << 4) - 32);
+    for (int l = 0; l < 32; l++) {
+      int low = in->low[64 * h + j % 2 * 32 + l] >> (j / 2 * 4) & 15;
+      int high = in->high[32 * h + l] >> (2 * j) & 3;
+
+      out->codes[32 * g + l] = (int8_t) ((low | high << 4) - 32);
+    }
   }
 }
 
