@@ -55,12 +55,23 @@ typedef enum {
 } GstLmThinking;
 
 #define GST_TYPE_LM_THINKING (gst_lm_thinking_get_type ())
-static GType gst_lm_thinking_get_type (void);
-G_DEFINE_ENUM_TYPE (
-    GstLmThinking, gst_lm_thinking,
-    G_DEFINE_ENUM_VALUE (GST_LM_THINKING_AUTO, "auto"),
-    G_DEFINE_ENUM_VALUE (GST_LM_THINKING_ON, "on"),
-    G_DEFINE_ENUM_VALUE (GST_LM_THINKING_OFF, "off"))
+
+static GType
+gst_lm_thinking_get_type (void)
+{
+  static gsize type = 0;
+  static const GEnumValue values[] = {
+    { GST_LM_THINKING_AUTO, "As the template does by itself", "auto" },
+    { GST_LM_THINKING_ON, "The model may think first", "on" },
+    { GST_LM_THINKING_OFF, "The model answers at once", "off" },
+    { 0, NULL, NULL },
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (&type,
+                       g_enum_register_static ("GstLmThinking", values));
+  return type;
+}
 
 enum {
   PROP_0,

@@ -70,7 +70,9 @@ send_caps (GstLmFilter *self, GstCaps *caps)
 
   if (priv->src_caps != NULL && gst_caps_is_equal (caps, priv->src_caps))
     return GST_FLOW_OK;
-  if (!gst_pad_push_event (priv->srcpad, gst_event_new_caps (caps)))
+  /* Some elements take any caps event and refuse the data. */
+  if (!gst_pad_peer_query_accept_caps (priv->srcpad, caps) ||
+      !gst_pad_push_event (priv->srcpad, gst_event_new_caps (caps)))
     {
       if (gst_lm_filter_is_flushing (self) || GST_PAD_IS_FLUSHING (priv->srcpad))
         return GST_FLOW_FLUSHING;

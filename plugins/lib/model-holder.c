@@ -173,12 +173,12 @@ load_thread (gpointer user_data)
   if (error == NULL)
     {
       finish_load (job, LOAD_DONE, tokenizer, engine);
-      post_progress (job, GST_PROGRESS_TYPE_COMPLETE, text);
+      post_progress (job, GST_PROGRESS_TYPE_COMPLETE, "Loaded");
     }
   else if (g_cancellable_is_cancelled (job->cancellable))
     {
       finish_load (job, LOAD_NONE, NULL, NULL);
-      post_progress (job, GST_PROGRESS_TYPE_CANCELED, text);
+      post_progress (job, GST_PROGRESS_TYPE_CANCELED, "Cancelled");
     }
   else
     {
