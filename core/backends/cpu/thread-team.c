@@ -5,6 +5,7 @@
 #include "thread-team.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,12 +13,15 @@
 #include "kernels.h"
 
 /* How often a thread looks before it sleeps: some tens of microseconds, more
- * than lie between two loops of a pass and less than a scheduler's slice, so
- * that an overloaded machine loses little. */
+ * than lie between two loops of a pass and less than a scheduler's slice. A
+ * team with more threads than processors hardly looks: whom it waits for may
+ * be waiting for its processor. */
 #define SPINS 4000
+#define SPINS_OVERLOADED 20
 
 struct RunnelTeam {
   unsigned n_threads;
+  unsigned spins;
   pthread_t *threads;        /* n_threads − 1 of them */
   pthread_mutex_t use;       /* held by the caller that uses the team */
 
@@ -76,7 +80,7 @@ wait_for_epoch (RunnelTeam *team, unsigned seen)
 {
   unsigned epoch;
 
-  for (unsigned i = 0; i < SPINS; i++) {
+  for (unsigned i = 0; i < team->spins; i++) {
     epoch = atomic_load_explicit (&team->epoch, memory_order_acquire);
     if (epoch != seen)
       return epoch;
@@ -94,7 +98,7 @@ wait_for_epoch (RunnelTeam *team, unsigned seen)
 static void
 wait_for_workers (RunnelTeam *team)
 {
-  for (unsigned i = 0; i < SPINS; i++) {
+  for (unsigned i = 0; i < team->spins; i++) {
     if (atomic_load_explicit (&team->busy, memory_order_acquire) == 0)
       return;
     relax ();
@@ -157,6 +161,14 @@ start_worker (RunnelTeam *team, unsigned index)
   return false;
 }
 
+static unsigned
+n_processors (void)
+{
+  cpu_set_t set;
+
+  return sched_getaffinity (0, sizeof set, &set) == 0 ? CPU_COUNT (&set) : 1;
+}
+
 RunnelTeam *
 runnel_team_new (unsigned n_threads)
 {
@@ -169,6 +181,7 @@ runnel_team_new (unsigned n_threads)
     free (team);
     return NULL;
   }
+  team->spins = n_threads <= n_processors () ? SPINS : SPINS_OVERLOADED;
   pthread_mutex_init (&team->use, NULL);
   pthread_mutex_init (&team->mutex, NULL);
   pthread_cond_init (&team->started, NULL);
