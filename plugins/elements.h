@@ -10,8 +10,19 @@
 G_BEGIN_DECLS
 
 GST_ELEMENT_REGISTER_DECLARE (lmchat)
+GST_ELEMENT_REGISTER_DECLARE (lmdecode)
 GST_ELEMENT_REGISTER_DECLARE (lmdetokenize)
+GST_ELEMENT_REGISTER_DECLARE (lmgenerate)
+GST_ELEMENT_REGISTER_DECLARE (lmprefill)
 GST_ELEMENT_REGISTER_DECLARE (lmprompt)
 GST_ELEMENT_REGISTER_DECLARE (lmtokenize)
+
+/* What lmgenerate is made of, and the tracer. */
+GType gst_lm_chat_get_type (void);
+GType gst_lm_decode_get_type (void);
+GType gst_lm_detokenize_get_type (void);
+GType gst_lm_prefill_get_type (void);
+GType gst_lm_stats_get_type (void);
+GType gst_lm_tokenize_get_type (void);
 
 G_END_DECLS

@@ -2,7 +2,10 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  */
+#define GST_USE_UNSTABLE_API
 #include "elements.h"
+
+#include <gst/gsttracer.h>
 
 static gboolean
 plugin_init (GstPlugin *plugin)
@@ -10,9 +13,14 @@ plugin_init (GstPlugin *plugin)
   gboolean registered = FALSE;
 
   registered |= GST_ELEMENT_REGISTER (lmchat, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmdecode, plugin);
   registered |= GST_ELEMENT_REGISTER (lmdetokenize, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmgenerate, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmprefill, plugin);
   registered |= GST_ELEMENT_REGISTER (lmprompt, plugin);
   registered |= GST_ELEMENT_REGISTER (lmtokenize, plugin);
+  registered |= gst_tracer_register (plugin, "lmstats",
+                                     gst_lm_stats_get_type ());
   return registered;
 }
 

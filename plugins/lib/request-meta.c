@@ -365,6 +365,41 @@ convert_integer (const GValue *given, GValue *value)
   return g_value_get_double (&here) == g_value_get_double (&back);
 }
 
+static void
+append_string (GValue *array, const gchar *string)
+{
+  GValue item = G_VALUE_INIT;
+
+  g_value_init (&item, G_TYPE_STRING);
+  g_value_set_string (&item, string);
+  gst_value_array_append_and_take_value (array, &item);
+}
+
+/* What scripts have for an array: a list, a string vector, a single string. */
+static gboolean
+convert_array (const GValue *given, GValue *array)
+{
+  if (GST_VALUE_HOLDS_LIST (given))
+    {
+      for (guint i = 0; i < gst_value_list_get_size (given); i++)
+        gst_value_array_append_value (array,
+                                      gst_value_list_get_value (given, i));
+      return TRUE;
+    }
+  if (G_VALUE_HOLDS (given, G_TYPE_STRV))
+    {
+      gchar **strings = g_value_get_boxed (given);
+
+      for (guint i = 0; strings != NULL && strings[i] != NULL; i++)
+        append_string (array, strings[i]);
+      return TRUE;
+    }
+  if (!G_VALUE_HOLDS_STRING (given) || g_value_get_string (given) == NULL)
+    return FALSE;
+  append_string (array, g_value_get_string (given));
+  return TRUE;
+}
+
 static gboolean
 convert_override (const GValue *given, GValue *value)
 {
@@ -373,6 +408,8 @@ convert_override (const GValue *given, GValue *value)
       g_value_copy (given, value);
       return TRUE;
     }
+  if (GST_VALUE_HOLDS_ARRAY (value))
+    return convert_array (given, value);
   if (is_integer (value))
     return (is_integer (given) || is_float (given)) &&
            convert_integer (given, value);
