@@ -31,6 +31,12 @@ void runnel_engine_leave (RunnelEngine *self, RunnelParticipant *participant);
 gboolean runnel_engine_forward (RunnelEngine *self, RunnelBatchItem *items,
                                 guint n_items, RunnelParticipant *participant,
                                 GError **error);
+/* The same, given up when cancelled before a batch has taken it. */
+gboolean runnel_engine_forward_cancellable (RunnelEngine *self,
+                                            RunnelBatchItem *items,
+                                            guint n_items,
+                                            GCancellable *cancellable,
+                                            GError **error);
 
 /* The prefix cache: keeps a fork of @sequence under its tokens. */
 void runnel_engine_cache_sequence (RunnelEngine *self,

@@ -427,22 +427,49 @@ run_batch (void *data, RunnelJob **jobs, unsigned n_jobs)
     finish_request (jobs[i]->data);
 }
 
+typedef struct {
+  RunnelScheduler *scheduler;
+  RunnelCancel cancel;
+} Cancellation;
+
+static void
+on_cancelled (GCancellable *cancellable, gpointer data)
+{
+  Cancellation *cancellation = data;
+
+  atomic_store (&cancellation->cancel.set, true);
+  runnel_scheduler_wake (cancellation->scheduler);
+}
+
 gboolean
 runnel_batcher_submit (RunnelBatcher *self, RunnelBatchItem *items,
                        guint n_items, RunnelParticipant *participant,
-                       GError **error)
+                       GCancellable *cancellable, GError **error)
 {
   Request request = { items, n_items, participant, NULL };
-  RunnelJob job = { .data = &request, .participant = participant };
+  Cancellation cancellation = { self->scheduler, { false } };
+  RunnelJob job = {
+    .data = &request,
+    .participant = participant,
+    .cancel = &cancellation.cancel,
+  };
+  gboolean ran;
+  gulong handler = 0;
 
   for (guint i = 0; i < n_items; i++)
     if (!check_item (self, &items[i], error))
       return FALSE;
-  runnel_scheduler_submit (self->scheduler, &job);
-  if (request.error == NULL)
-    return TRUE;
-  g_propagate_error (error, request.error);
-  return FALSE;
+  if (cancellable != NULL)
+    handler = g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled),
+        &cancellation, NULL);
+  ran = runnel_scheduler_submit (self->scheduler, &job);
+  g_cancellable_disconnect (cancellable, handler);
+  if (!ran)
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED,
+        "cancelled before the forward pass began");
+  else if (request.error != NULL)
+    g_propagate_error (error, request.error);
+  return ran && request.error == NULL;
 }
 
 void

@@ -20,7 +20,7 @@ RunnelParticipant *runnel_batcher_join (RunnelBatcher *self);
 void runnel_batcher_leave (RunnelBatcher *self, RunnelParticipant *participant);
 gboolean runnel_batcher_submit (RunnelBatcher *self, RunnelBatchItem *items,
                                 guint n_items, RunnelParticipant *participant,
-                                GError **error);
+                                GCancellable *cancellable, GError **error);
 /* The counters of work; those of memory are left alone. */
 void runnel_batcher_get_stats (RunnelBatcher *self,
                                RunnelEngineStats *ret_stats);

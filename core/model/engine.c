@@ -371,7 +371,16 @@ runnel_engine_forward (RunnelEngine *self, RunnelBatchItem *items,
                        GError **error)
 {
   return runnel_batcher_submit (self->batcher, items, n_items, participant,
-      error);
+      NULL, error);
+}
+
+gboolean
+runnel_engine_forward_cancellable (RunnelEngine *self, RunnelBatchItem *items,
+                                   guint n_items, GCancellable *cancellable,
+                                   GError **error)
+{
+  return runnel_batcher_submit (self->batcher, items, n_items, NULL,
+      cancellable, error);
 }
 
 void

@@ -105,15 +105,29 @@ all_submitted_unlocked (RunnelScheduler *self)
   return true;
 }
 
+static bool
+is_cancelled (const RunnelJob *job)
+{
+  return job->cancel != NULL && atomic_load (&job->cancel->set);
+}
+
 /* Waits for the awaited participants, but not for long. */
 static void
-gather_unlocked (RunnelScheduler *self)
+gather_unlocked (RunnelScheduler *self, const RunnelJob *own)
 {
   int64_t deadline = self->first_arrival + self->last_duration / 2;
   struct timespec until = { deadline / 1000000000, deadline % 1000000000 };
 
-  while (!all_submitted_unlocked (self) && now () < deadline)
+  while (!all_submitted_unlocked (self) && !is_cancelled (own)
+      && now () < deadline)
     pthread_cond_timedwait (&self->arrived, &self->mutex, &until);
+}
+
+static void
+find_end_unlocked (RunnelScheduler *self)
+{
+  for (self->last = &self->first; *self->last != NULL;)
+    self->last = &(*self->last)->next;
 }
 
 /* Takes the next batch out of the queue: decode jobs and one other. */
@@ -133,21 +147,38 @@ take_batch_unlocked (RunnelScheduler *self, RunnelJob **jobs)
     }
     has_prefill |= job->participant == NULL;
     *at = job->next;
+    job->taken = true;
     jobs[n++] = job;
   }
-  for (self->last = &self->first; *self->last != NULL;)
-    self->last = &(*self->last)->next;
+  find_end_unlocked (self);
   return n;
 }
 
+/* Takes a job that no batch has taken out of the queue. */
 static void
-lead_unlocked (RunnelScheduler *self)
+withdraw_unlocked (RunnelScheduler *self, RunnelJob *job)
+{
+  RunnelJob **at;
+
+  for (at = &self->first; *at != job; at = &(*at)->next)
+    ;
+  *at = job->next;
+  find_end_unlocked (self);
+  if (job->participant != NULL)
+    job->participant->awaited = job->participant->submitted = false;
+}
+
+/* Runs the next batch, unless the leader's own job is cancelled first. */
+static void
+lead_unlocked (RunnelScheduler *self, const RunnelJob *own)
 {
   RunnelJob *jobs[RUNNEL_MAX_BATCH_JOBS];
   unsigned n;
   int64_t start;
 
-  gather_unlocked (self);
+  gather_unlocked (self, own);
+  if (is_cancelled (own))
+    return;
   n = take_batch_unlocked (self, jobs);
   for (RunnelParticipant *p = self->participants; p != NULL; p = p->next)
     p->awaited = p->submitted;
@@ -166,12 +197,12 @@ lead_unlocked (RunnelScheduler *self)
     jobs[i]->done = true;
 }
 
-void
+bool
 runnel_scheduler_submit (RunnelScheduler *self, RunnelJob *job)
 {
   pthread_mutex_lock (&self->mutex);
   job->next = NULL;
-  job->done = false;
+  job->taken = job->done = false;
   if (self->first == NULL && !self->led)
     self->first_arrival = now ();
   *self->last = job;
@@ -181,14 +212,28 @@ runnel_scheduler_submit (RunnelScheduler *self, RunnelJob *job)
   pthread_cond_signal (&self->arrived);
 
   while (!job->done) {
+    if (!job->taken && is_cancelled (job)) {
+      withdraw_unlocked (self, job);
+      break;
+    }
     if (self->led) {
       pthread_cond_wait (&self->changed, &self->mutex);
       continue;
     }
     self->led = true;
-    lead_unlocked (self);
+    lead_unlocked (self, job);
     self->led = false;
     pthread_cond_broadcast (&self->changed);
   }
+  pthread_mutex_unlock (&self->mutex);
+  return job->done;
+}
+
+void
+runnel_scheduler_wake (RunnelScheduler *self)
+{
+  pthread_mutex_lock (&self->mutex);
+  pthread_cond_broadcast (&self->arrived);
+  pthread_cond_broadcast (&self->changed);
   pthread_mutex_unlock (&self->mutex);
 }

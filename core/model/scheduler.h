@@ -14,18 +14,26 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct RunnelScheduler RunnelScheduler;
 typedef struct _RunnelParticipant RunnelParticipant;
 
+/* Set by anybody, at any time; then runnel_scheduler_wake. */
+typedef struct {
+  atomic_bool set;
+} RunnelCancel;
+
 typedef struct RunnelJob RunnelJob;
 struct RunnelJob {
   void *data;                      /* the caller's */
   RunnelParticipant *participant;  /* NULL: a prefill chunk or one-off work */
+  const RunnelCancel *cancel;      /* or NULL */
 
   RunnelJob *next;                 /* the scheduler's own from here on */
+  bool taken;
   bool done;
 };
 
@@ -41,5 +49,8 @@ RunnelParticipant *runnel_scheduler_register (RunnelScheduler *scheduler);
 void runnel_scheduler_unregister (RunnelScheduler *scheduler,
                                   RunnelParticipant *participant);
 
-/* Submits and waits until a batch with this job has run. */
-void runnel_scheduler_submit (RunnelScheduler *scheduler, RunnelJob *job);
+/* Submits and waits until a batch with this job has run. FALSE if it was
+ * cancelled before a batch took it; then nothing was done. */
+bool runnel_scheduler_submit (RunnelScheduler *scheduler, RunnelJob *job);
+/* Lets those who wait look at their cancel flags. */
+void runnel_scheduler_wake (RunnelScheduler *scheduler);

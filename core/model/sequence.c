@@ -446,7 +446,8 @@ forward_chunks (RunnelSequence *self, const gint32 *tokens, gsize n_tokens,
           G_GSIZE_FORMAT " tokens", done, n_tokens);
       return FALSE;
     }
-    if (!runnel_engine_forward (self->engine, &item, 1, NULL, error))
+    if (!runnel_engine_forward_cancellable (self->engine, &item, 1,
+            cancellable, error))
       return FALSE;
     done += item.n_tokens;
     if (progress != NULL)
