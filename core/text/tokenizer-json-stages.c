@@ -12,21 +12,36 @@ typedef const RunnelJsonNode Node;
 
 #define member runnel_tokenizer_json_member
 
-#define SUPPORTED "supported are those of Qwen2 and Qwen3, SmolLM2, GPT-2 and " \
-  "Llama 3"
+#define SUPPORTED "supported are those of Qwen2 and Qwen3, SmolLM2, GPT-2 " \
+  "and Llama 3"
 #define WORDS "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
 #define REST "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 static const char qwen2_pattern[] = WORDS "\\p{N}" REST;
 static const char llama_pattern[] = WORDS "\\p{N}{1,3}" REST;
 
+#define EXCERPT 200
+
+char *
+runnel_tokenizer_json_excerpt (const char *text)
+{
+  const char *end = text;
+
+  for (guint i = 0; i < EXCERPT && *end != '\0'; i++)
+    end = g_utf8_next_char (end);
+  return g_strdup_printf ("%.*s%s", (int) (end - text), text,
+                          *end != '\0' ? "..." : "");
+}
+
 static gboolean
 unsupported (GError **error, const RunnelJson *json, const char *stage,
              const char *what)
 {
+  g_autofree char *excerpt = runnel_tokenizer_json_excerpt (what);
+
   g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-               "%s: %s %.200s is not supported; " SUPPORTED,
-               runnel_json_name (json), stage, what);
+               "%s: %s %s is not supported; " SUPPORTED,
+               runnel_json_name (json), stage, excerpt);
   return FALSE;
 }
 
@@ -233,9 +248,11 @@ read_template_processing (const RunnelJson *json, Node *stage,
   text = runnel_json_node_string (id, &length);
   parts->bos = runnel_tokenizer_parts_find (parts, text, length);
   if (parts->bos < 0) {
+    g_autofree char *excerpt = runnel_tokenizer_json_excerpt (text);
+
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-                 "%s: post_processor names \"%.64s\", which is no token",
-                 runnel_json_name (json), text);
+                 "%s: post_processor names \"%s\", which is no token",
+                 runnel_json_name (json), excerpt);
     return FALSE;
   }
   parts->add_bos = TRUE;

@@ -83,10 +83,12 @@ check_model (const RunnelJson *json, Node *model, GError **error)
     return malformed (error, json, "has no \"model\"");
   if (is_kind (type, RUNNEL_JSON_STRING)
       && strcmp (runnel_json_node_string (type, NULL), "BPE") != 0) {
+    g_autofree char *excerpt = runnel_tokenizer_json_excerpt (
+        runnel_json_node_string (type, NULL));
+
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-                 "%s: model.type is \"%.64s\"; only byte-level BPE is "
-                 "supported", runnel_json_name (json),
-                 runnel_json_node_string (type, NULL));
+                 "%s: model.type is \"%s\"; only byte-level BPE is "
+                 "supported", runnel_json_name (json), excerpt);
     return FALSE;
   }
   for (guint i = 0; i < G_N_ELEMENTS (unsupported); i++) {
@@ -197,9 +199,11 @@ read_added (const RunnelJson *json, Node *node, RunnelTokenText *tokens,
   text = runnel_json_node_string (content, &length);
   for (guint i = 0; i < G_N_ELEMENTS (unsupported); i++) {
     if (is_true (node, unsupported[i])) {
+      g_autofree char *excerpt = runnel_tokenizer_json_excerpt (text);
+
       g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-                   "%s: added token \"%.64s\" has %s, which is not supported",
-                   runnel_json_name (json), text, unsupported[i]);
+                   "%s: added token \"%s\" has %s, which is not supported",
+                   runnel_json_name (json), excerpt, unsupported[i]);
       return FALSE;
     }
   }
@@ -394,9 +398,11 @@ read_named (RunnelTokenizerParts *parts, const RunnelJson *config,
   text = runnel_json_node_string (node, &length);
   *ret = length > 0 ? runnel_tokenizer_parts_find (parts, text, length) : -1;
   if (*ret < 0) {
+    g_autofree char *excerpt = runnel_tokenizer_json_excerpt (text);
+
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
-                 "%s: %s \"%.64s\" is no token of tokenizer.json",
-                 runnel_json_name (config), key, text);
+                 "%s: %s \"%s\" is no token of tokenizer.json",
+                 runnel_json_name (config), key, excerpt);
     return FALSE;
   }
   return TRUE;

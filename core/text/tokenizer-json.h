@@ -18,6 +18,9 @@ runnel_tokenizer_json_member (const RunnelJsonNode *node, const char *key)
   return node != NULL ? runnel_json_node_member (node, key) : NULL;
 }
 
+/* The beginning of a string of the file, for an error message. */
+char *runnel_tokenizer_json_excerpt (const char *text);
+
 /* Which of the four pre-tokenizers the file describes; RUNNEL_ERROR_UNSUPPORTED
  * with the name of the stage when it is none of them. */
 gboolean runnel_tokenizer_json_pretokenizer (const RunnelJson *json,
