@@ -161,6 +161,18 @@ check_utf8 (GstBuffer *buffer, GError **error)
   return valid;
 }
 
+static GstFlowReturn
+pass_ended (GstLmFilter *self, GstBuffer *request)
+{
+  GstLmFilterPrivate *priv = PRIVATE (self);
+
+  return gst_lm_pad_push_ended (
+      priv->srcpad, request,
+      priv->holder != NULL ? gst_lm_model_holder_get_model (priv->holder)
+                           : NULL,
+      NULL);
+}
+
 /* Takes @buffer. */
 static GstFlowReturn
 handle_request (GstLmFilter *self, GstBuffer *buffer)
@@ -180,7 +192,7 @@ handle_request (GstLmFilter *self, GstBuffer *buffer)
   if (ret != GST_FLOW_OK)
     return ret;
   if (gst_lm_buffer_has_ended (request))
-    return gst_lm_filter_push (self, gst_lm_buffer_new_ended (request));
+    return pass_ended (self, request);
   if (priv->framer != NULL && !check_utf8 (request, &error))
     return gst_lm_filter_fail (self, g_steal_pointer (&request), error);
   return GST_LM_FILTER_GET_CLASS (self)->process (self,
@@ -625,6 +637,17 @@ gst_lm_filter_init (GstLmFilter *self)
   g_queue_init (&priv->pending);
 }
 
+/* GObject does not inherit these two, but wants them for every class that
+ * installs properties. */
+static void
+inherit_accessors (GObjectClass *klass)
+{
+  if (klass->set_property == NULL)
+    klass->set_property = gst_lm_filter_set_property;
+  if (klass->get_property == NULL)
+    klass->get_property = gst_lm_filter_get_property;
+}
+
 /**
  * gst_lm_filter_class_use_model: (skip)
  * @klass: a derived class, in its class_init
@@ -639,6 +662,7 @@ void
 gst_lm_filter_class_use_model (GstLmFilterClass *klass, GstLmModelParts parts)
 {
   klass->model_parts = parts;
+  inherit_accessors (G_OBJECT_CLASS (klass));
   gst_lm_model_holder_install_properties (G_OBJECT_CLASS (klass), parts);
 }
 
@@ -655,6 +679,7 @@ void
 gst_lm_filter_class_frame_text (GstLmFilterClass *klass)
 {
   klass->frames_text = TRUE;
+  inherit_accessors (G_OBJECT_CLASS (klass));
   gst_type_mark_as_plugin_api (GST_TYPE_LM_FRAMING, 0);
   g_object_class_install_property (
       G_OBJECT_CLASS (klass), PROP_FRAMING,

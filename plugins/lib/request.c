@@ -112,6 +112,46 @@ gst_lm_buffer_new_ended (GstBuffer *request)
   return buffer;
 }
 
+static gboolean
+carries_text (GstPad *pad)
+{
+  g_autoptr (GstCaps) caps = gst_pad_get_current_caps (pad);
+
+  return caps != NULL &&
+         gst_structure_has_name (gst_caps_get_structure (caps, 0),
+                                 "text/x-raw");
+}
+
+/**
+ * gst_lm_pad_push_ended:
+ * @srcpad: a source pad; caps and segment are sent
+ * @request: a buffer of a request that ends here
+ * @model: (nullable): the model of what the pad carries
+ * @message: (nullable): why the request failed
+ *
+ * Pushes the empty, marked buffer of gst_lm_buffer_new_ended(), with @model,
+ * unless the pad carries text.
+ *
+ * Returns: what the push gave
+ *
+ * Since: 0.1
+ */
+GstFlowReturn
+gst_lm_pad_push_ended (GstPad *srcpad, GstBuffer *request, RunnelModel *model,
+                       const gchar *message)
+{
+  GstBuffer *ended = gst_lm_buffer_new_ended (request);
+  GstLmRequestMeta *meta = gst_lm_buffer_ensure_request_meta (&ended);
+
+  if (carries_text (srcpad))
+    gst_lm_request_meta_set_model (meta, NULL);
+  else if (model != NULL)
+    gst_lm_request_meta_set_model (meta, model);
+  if (message != NULL)
+    gst_lm_request_meta_set_error (meta, message);
+  return gst_pad_push (srcpad, ended);
+}
+
 /**
  * gst_lm_request_fail:
  * @element: the element in which the request fails
@@ -137,7 +177,6 @@ gst_lm_request_fail (GstElement *element, GstPad *sinkpad, GstPad *srcpad,
 {
   g_autoptr (GstBuffer) owned = request;
   GstLmRequestMeta *meta = gst_lm_buffer_get_request_meta (request);
-  GstBuffer *ended;
 
   if (sinkpad != NULL && meta != NULL)
     gst_pad_push_event (sinkpad,
@@ -150,8 +189,5 @@ gst_lm_request_fail (GstElement *element, GstPad *sinkpad, GstPad *srcpad,
     }
 
   gst_lm_element_post_warning (element, error);
-  ended = gst_lm_buffer_new_ended (request);
-  gst_lm_request_meta_set_error (gst_lm_buffer_ensure_request_meta (&ended),
-                                 error->message);
-  return gst_pad_push (srcpad, ended);
+  return gst_lm_pad_push_ended (srcpad, request, NULL, error->message);
 }

@@ -16,6 +16,10 @@ GST_LM_API void gst_lm_element_post_error (GstElement *element,
 GST_LM_API void gst_lm_element_post_warning (GstElement *element,
                                              const GError *error);
 GST_LM_API GstBuffer *gst_lm_buffer_new_ended (GstBuffer *request);
+GST_LM_API GstFlowReturn gst_lm_pad_push_ended (GstPad *srcpad,
+                                                GstBuffer *request,
+                                                RunnelModel *model,
+                                                const gchar *message);
 GST_LM_API GstFlowReturn gst_lm_request_fail (GstElement *element,
                                               GstPad *sinkpad, GstPad *srcpad,
                                               GstBuffer *request,
