@@ -6,7 +6,7 @@
 
 #include <gio/gio.h>
 #include "../api.h"
-#include "../formats/mapping.h"
+#include "../formats/load-mode.h"
 #include "../text/chat-template.h"
 #include "../text/tokenizer.h"
 
