@@ -14,7 +14,7 @@
 #include "model/batch.h"
 #include "tiny-model.h"
 
-#define N_PROMPT 300         /* more than one block of 256 keys */
+#define MAX_PROMPT 300       /* more than one block of 256 keys */
 #define N_REPLY 5
 #define SEED 20261201
 
@@ -29,8 +29,9 @@ static const char *const way_names[] = {
 typedef struct {
   RunnelModel *model;
   guint n_vocab;
-  gint32 prompt[N_PROMPT];
-  gint32 other[N_PROMPT];    /* begins like prompt, differs from 100 on */
+  guint n;                   /* tokens of the prompt */
+  gint32 prompt[MAX_PROMPT];
+  gint32 other[MAX_PROMPT];  /* begins like prompt, differs in the last 2/3 */
   float *expected;           /* [N_REPLY][n_vocab] after the prompt and on */
   gint32 reply[N_REPLY];
 } Fixture;
@@ -63,19 +64,18 @@ get_engine (RunnelModel *model, guint threads, const char *level,
 }
 
 static void
-compute_expected (Fixture *f, RunnelKvType kv_type)
+compute_expected (Fixture *f, const char *level, RunnelKvType kv_type)
 {
-  g_autoptr (RunnelEngine) engine
-      = get_engine (f->model, 1, "scalar", kv_type);
+  g_autoptr (RunnelEngine) engine = get_engine (f->model, 1, level, kv_type);
   g_autoptr (RunnelSequence) sequence = runnel_sequence_new (engine, 0, NULL);
-  g_autofree float *logits = g_new (float, N_PROMPT * f->n_vocab);
+  g_autofree float *logits = g_new (float, f->n * f->n_vocab);
   g_autoptr (GError) error = NULL;
 
-  runnel_sequence_forward (sequence, f->prompt, N_PROMPT, logits,
-      N_PROMPT * f->n_vocab, &error);
+  runnel_sequence_forward (sequence, f->prompt, f->n, logits,
+      f->n * f->n_vocab, &error);
   g_assert_no_error (error);
   f->expected = g_new (float, N_REPLY * f->n_vocab);
-  memcpy (f->expected, logits + (N_PROMPT - 1) * f->n_vocab,
+  memcpy (f->expected, logits + (f->n - 1) * f->n_vocab,
       f->n_vocab * sizeof (float));
   for (guint i = 0; i < N_REPLY; i++) {
     f->reply[i] = arg_max (f->expected + i * f->n_vocab, f->n_vocab);
@@ -88,22 +88,20 @@ compute_expected (Fixture *f, RunnelKvType kv_type)
 }
 
 static void
-init_fixture (Fixture *f, const TinyModel *tiny, RunnelKvType kv_type)
+init_fixture (Fixture *f, const char *path, guint n)
 {
-  g_autofree char *path = tiny_model_write (tiny);
   g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
   g_autoptr (GError) error = NULL;
 
   f->model = runnel_model_open (path, RUNNEL_LOAD_MODE_READ, &error);
   g_assert_no_error (error);
-  g_unlink (path);
+  f->n = n;
   f->n_vocab = runnel_model_get_n_vocab (f->model);
-  for (guint i = 0; i < N_PROMPT; i++) {
+  for (guint i = 0; i < f->n; i++) {
     f->prompt[i] = g_rand_int_range (rand, 0, f->n_vocab);
-    f->other[i] = i < 100 ? f->prompt[i]
+    f->other[i] = i < n / 3 ? f->prompt[i]
         : (f->prompt[i] + 1) % (gint32) f->n_vocab;
   }
-  compute_expected (f, kv_type);
 }
 
 static void
@@ -132,8 +130,8 @@ prefill_batched (Fixture *f, RunnelSequence *sequence, guint chunk)
       runnel_sequence_get_engine (sequence), 0, NULL);
   g_autoptr (GError) error = NULL;
 
-  for (guint done = 0; done < N_PROMPT; done += chunk) {
-    guint n = MIN (chunk, N_PROMPT - done);
+  for (guint done = 0; done < f->n; done += chunk) {
+    guint n = MIN (chunk, f->n - done);
     RunnelBatchItem items[2] = {
       { .sequence = neighbour, .tokens = f->other + done, .n_tokens = n },
       { .sequence = sequence, .tokens = f->prompt + done, .n_tokens = n },
@@ -156,36 +154,39 @@ make_prompt (Fixture *f, RunnelEngine *engine, guint chunk, Way way)
 
   switch (way) {
     case COLD:
-      prefill (sequence, f->prompt, N_PROMPT, chunk, FALSE, NULL);
+      prefill (sequence, f->prompt, f->n, chunk, FALSE, NULL);
       break;
     case REUSED:
       runnel_engine_clear_cache (engine);
       first = runnel_sequence_new (engine, 0, NULL);
-      prefill (first, f->other, N_PROMPT, chunk, TRUE, NULL);
-      prefill (sequence, f->prompt, N_PROMPT, chunk, TRUE, &cached);
-      g_assert_cmpuint (cached, ==, 100);
+      prefill (first, f->other, f->n, chunk, TRUE, NULL);
+      prefill (sequence, f->prompt, f->n, chunk, TRUE, &cached);
+      g_assert_cmpuint (cached, ==, f->n / 3);
       break;
     case FORKED:
-      prefill (sequence, f->prompt, 150, chunk, FALSE, NULL);
+      prefill (sequence, f->prompt, f->n / 2, chunk, FALSE, NULL);
       first = g_steal_pointer (&sequence);
       sequence = runnel_sequence_fork (first);
-      prefill (first, f->other + 150, 60, chunk, FALSE, NULL);
-      prefill (sequence, f->prompt + 150, N_PROMPT - 150, chunk, FALSE, NULL);
+      prefill (first, f->other + f->n / 2, f->n / 5, chunk, FALSE, NULL);
+      prefill (sequence, f->prompt + f->n / 2, f->n - f->n / 2, chunk, FALSE,
+          NULL);
       break;
     case TRUNCATED:
-      prefill (sequence, f->other, 210, chunk, FALSE, NULL);
-      runnel_sequence_truncate (sequence, 100, &error);
+      prefill (sequence, f->other, f->n * 7 / 10, chunk, FALSE, NULL);
+      runnel_sequence_truncate (sequence, f->n / 3, &error);
       g_assert_no_error (error);
-      prefill (sequence, f->prompt + 100, N_PROMPT - 100, chunk, FALSE, NULL);
+      prefill (sequence, f->prompt + f->n / 3, f->n - f->n / 3, chunk, FALSE,
+          NULL);
       break;
     case SAVED:
-      prefill (sequence, f->prompt, 270, chunk, FALSE, NULL);
+      prefill (sequence, f->prompt, f->n * 9 / 10, chunk, FALSE, NULL);
       image = runnel_sequence_serialize (sequence, &error);
       g_assert_no_error (error);
       g_object_unref (sequence);
       sequence = runnel_sequence_deserialize (engine, image, "image", &error);
       g_assert_no_error (error);
-      prefill (sequence, f->prompt + 270, N_PROMPT - 270, chunk, FALSE, NULL);
+      prefill (sequence, f->prompt + f->n * 9 / 10, f->n - f->n * 9 / 10,
+          chunk, FALSE, NULL);
       break;
     case BATCHED:
       prefill_batched (f, sequence, chunk);
@@ -263,10 +264,13 @@ static void
 test_case (gconstpointer data)
 {
   const Case *c = data;
+  g_autofree char *path = tiny_model_write (&c->model);
   Fixture f = { 0 };
 
   g_test_message ("seed %d", SEED);
-  init_fixture (&f, &c->model, c->kv_type);
+  init_fixture (&f, path, MAX_PROMPT);
+  g_unlink (path);
+  compute_expected (&f, "scalar", c->kv_type);
   if (c->product)
     check_product (&f, c->kv_type);
   else
@@ -294,6 +298,37 @@ add_case (const char *name, const char *architecture, RunnelTensorType type,
   g_test_add_data_func_full (path, c, test_case, g_free);
 }
 
+/* The real model: each value of thread count, chunk, level and way at least
+ * once, and each pair of the slow level with another value. */
+static void
+test_default_model (void)
+{
+  static const struct {
+    guint threads;
+    const char *level;
+    guint chunk;
+    Way way;
+  } combinations[] = {
+    { 1, "scalar", 128, REUSED }, { 2, "scalar", 7, BATCHED },
+    { 1, "auto", 7, FORKED }, { 2, "auto", 128, SAVED },
+    { 4, "auto", 1, COLD }, { 4, "auto", 32, TRUNCATED },
+    { 2, "auto", 32, REUSED }, { 1, "auto", 1, BATCHED },
+  };
+  const char *path = g_getenv ("RUNNEL_DEFAULT_MODEL");
+  Fixture f = { 0 };
+
+  g_assert_nonnull (path);
+  init_fixture (&f, path, 24);
+  compute_expected (&f, "auto", RUNNEL_KV_TYPE_F16);
+  for (guint i = 0; i < G_N_ELEMENTS (combinations); i++) {
+    g_autoptr (RunnelEngine) engine = get_engine (f.model,
+        combinations[i].threads, combinations[i].level, RUNNEL_KV_TYPE_F16);
+
+    check (&f, engine, combinations[i].chunk, combinations[i].way);
+  }
+  clear_fixture (&f);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -315,5 +350,6 @@ main (int argc, char **argv)
   for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     add_case ("types", i % 2 == 0 ? "qwen3" : "llama", types[i], i % 3 == 0,
         i % 2 == 0 ? RUNNEL_KV_TYPE_F16 : RUNNEL_KV_TYPE_F32, FALSE);
+  g_test_add_func ("/default-model", test_default_model);
   return g_test_run ();
 }
