@@ -5,9 +5,11 @@
 
 /* lmdecode: what it gives, its parameters as properties and overrides, both
  * ways to end a reply, and what it tells. */
-#include "pipeline-run.h"
-
+#include <glib/gstdio.h>
 #include <math.h>
+
+#include "pipeline-run.h"
+#include "tiny-model.h"
 
 #define TEXT_CAPS "caps=\"" GST_LM_CAPS_TEXT "\""
 #define SINK "fakesink name=out sync=false async=false"
@@ -445,8 +447,6 @@ test_stats (void)
   pipeline_free (pipeline);
 }
 
-/* C35: a state of one model does not go through an element of another, and
- * the message says what differs. */
 static void
 test_gap (void)
 {
@@ -460,6 +460,76 @@ test_gap (void)
   recorder_wait_markers (out, 1);
   gst_pad_push_event (pad, gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
   g_assert_cmpuint (recorder_get_n_gaps (out), ==, 1);
+  pipeline_free (pipeline);
+}
+
+/* A branch that is never used: nothing but a gap, before any caps can be
+ * known. */
+static void
+test_gap_first (void)
+{
+  GstElement *pipeline =
+      pipeline_new ("lmprefill name=p ! lmdecode ! lmdetokenize ! " SINK);
+  g_autoptr (Recorder) out = recorder_new (pipeline, "out");
+  g_autoptr (GstPad) sink =
+      gst_element_get_static_pad (pipeline_get (pipeline, "p"), "sink");
+  g_autoptr (GstPad) src =
+      gst_object_ref_sink (gst_pad_new ("src", GST_PAD_SRC));
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_pad_set_active (src, TRUE);
+  gst_pad_link (src, sink);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  gst_pad_push_event (src, gst_event_new_stream_start ("test"));
+  gst_pad_push_event (src, gst_event_new_segment (&segment));
+  gst_pad_push_event (src, gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
+  g_assert_cmpuint (recorder_get_n_gaps (out), ==, 1);
+  gst_pad_push_event (src, gst_event_new_eos ());
+  g_assert_true (recorder_get_eos (out));
+  g_assert_cmpuint (recorder_get_n_buffers (out), ==, 0);
+  gst_pad_set_active (src, FALSE);
+  gst_pad_unlink (src, sink);
+  pipeline_free (pipeline);
+}
+
+/* C35: keys and values are of one model; an lmdecode with another one, even
+ * of the same vocabulary, says what differs. */
+static void
+test_other_model (void)
+{
+  TinyModel kind = TINY_MODEL_DEFAULT;
+  g_autofree char *other = NULL, *text = NULL;
+  GstElement *pipeline;
+
+  kind.seed = 3;
+  other = tiny_model_write (&kind);
+  pipeline = pipeline_new ("lmprompt text=abc ! lmtokenize model=%s ! "
+      "lmprefill ! lmdecode name=d model=%s ! " SINK, model, other);
+  text = pipeline_run_to_error (pipeline);
+  g_assert_nonnull (strstr (text, "leave the property model unset"));
+  g_assert_true (g_str_has_prefix (text, "d: "));
+  pipeline_free (pipeline);
+  g_unlink (other);
+}
+
+/* A reply that comes too late ends, with what it has. */
+static void
+test_deadline (void)
+{
+  GstElement *pipeline = decode_new ("ignore-eos=true");
+  g_autoptr (Recorder) out = recorder_new (pipeline, "out");
+  g_autoptr (GstBuffer) buffer = gst_buffer_new_memdup ("abc", 3);
+  GstFlowReturn ret;
+
+  gst_lm_buffer_add_request_meta (buffer,
+      gst_lm_request_id_new ())->deadline = 1;
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  g_signal_emit_by_name (pipeline_get (pipeline, "in"), "push-buffer", buffer,
+      &ret);
+  recorder_wait_markers (out, 1);
+  g_assert_cmpint (recorder_get_end (out, 0)->finish_reason, ==,
+      RUNNEL_FINISH_REASON_CANCELLED);
   pipeline_free (pipeline);
 }
 
@@ -495,5 +565,8 @@ main (int argc, char **argv)
   g_test_add_func ("/decode/reply-event", test_reply_event);
   g_test_add_func ("/decode/stats", test_stats);
   g_test_add_func ("/decode/gap", test_gap);
+  g_test_add_func ("/decode/gap-first", test_gap_first);
+  g_test_add_func ("/decode/other-model", test_other_model);
+  g_test_add_func ("/decode/deadline", test_deadline);
   return g_test_run ();
 }

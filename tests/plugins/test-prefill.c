@@ -5,7 +5,10 @@
 
 /* lmprefill: what it gives, the prefix cache, prompts over the context, both
  * ways to stop it, and what it says about the graph behind it. */
+#include <glib/gstdio.h>
+
 #include "pipeline-run.h"
+#include "tiny-model.h"
 
 #define HEAD "appsrc name=in format=time caps=\"" GST_LM_CAPS_TEXT "\" ! " \
   "lmtokenize model=%s ! lmprefill name=p error-policy=report "
@@ -316,6 +319,73 @@ test_queues (void)
   g_assert_cmpuint (count_warnings ("t. ! " SINK), ==, 0);
 }
 
+typedef struct {
+  gint n_caps;
+} CapsCount;
+
+static GstPadProbeReturn
+count_caps (GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+  CapsCount *self = user_data;
+
+  if (GST_EVENT_TYPE (GST_PAD_PROBE_INFO_EVENT (info)) == GST_EVENT_CAPS)
+    self->n_caps++;
+  return GST_PAD_PROBE_OK;
+}
+
+#define REPLY "lmprefill name=p ! lmdecode temperature=0 max-tokens=6 " \
+  "ignore-eos=true ! " SINK
+
+/* Two models of one vocabulary take turns in one lmprefill: the state caps
+ * change with the model, and each reply is that of its own. */
+static void
+test_model_change (void)
+{
+  TinyModel kind = TINY_MODEL_DEFAULT;
+  g_autofree char *second = NULL;
+  const char *paths[2] = { model, NULL };
+  GArray *alone[2];
+  GstElement *pipeline;
+  g_autoptr (Recorder) out = NULL;
+  g_autoptr (GstPad) pad = NULL;
+  CapsCount count = { 0 };
+
+  kind.seed = 2;
+  paths[1] = second = tiny_model_write (&kind);
+  for (guint i = 0; i < 2; i++) {
+    GstElement *single = pipeline_new ("lmprompt text=hello ! lmtokenize "
+        "model=%s ! " REPLY, paths[i]);
+    g_autoptr (Recorder) single_out = recorder_new (single, "out");
+
+    pipeline_run (single);
+    alone[i] = recorder_get_reply (single_out, 0);
+    pipeline_free (single);
+  }
+
+  pipeline = pipeline_new ("lmprompt text=hello ! lmtokenize model=%s ! f.  "
+      "lmprompt text=hello ! lmtokenize model=%s ! f.  funnel name=f ! "
+      REPLY, paths[0], paths[1]);
+  out = recorder_new (pipeline, "out");
+  pad = gst_element_get_static_pad (pipeline_get (pipeline, "p"), "src");
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, count_caps,
+      &count, NULL);
+  pipeline_run (pipeline);
+  g_assert_cmpuint (recorder_get_n_markers (out), ==, 2);
+  g_assert_cmpint (count.n_caps, ==, 2);
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GArray) reply = recorder_get_reply (out, i);
+    gboolean is_second = g_str_equal (runnel_model_get_path
+        (recorder_get_end (out, i)->model), second);
+
+    g_assert_cmpmem (reply->data, reply->len * 4, alone[is_second]->data,
+        alone[is_second]->len * 4);
+  }
+  pipeline_free (pipeline);
+  g_array_unref (alone[0]);
+  g_array_unref (alone[1]);
+  g_unlink (second);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -332,5 +402,6 @@ main (int argc, char **argv)
   g_test_add_func ("/prefill/cancel-shared", test_cancel_shared);
   g_test_add_func ("/prefill/flush", test_flush);
   g_test_add_func ("/prefill/queues", test_queues);
+  g_test_add_func ("/prefill/model-change", test_model_change);
   return g_test_run ();
 }
