@@ -163,8 +163,9 @@ jinja_list_concat (JinjaRun *run, const JinjaValue *a, const JinjaValue *b)
     {
       result = jinja_list_new (run, a->kind, total + total / 2);
       jinja_step (run, a->length);
-      memcpy (result.items->values, a->items->values,
-              a->length * sizeof (JinjaValue));
+      if (a->length > 0)
+        memcpy (result.items->values, a->items->values,
+                a->length * sizeof (JinjaValue));
       result.items->used = a->length;
     }
   jinja_step (run, b->length);
