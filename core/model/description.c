@@ -1,0 +1,126 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "model-private.h"
+
+static void
+add (GVariantBuilder *builder, const char *key, GVariant *value)
+{
+  g_variant_builder_add (builder, "{sv}", key, value);
+}
+
+static const char *
+rope_scaling_name (RunnelRopeScaling scaling)
+{
+  switch (scaling) {
+    case RUNNEL_ROPE_SCALING_LINEAR:
+      return "linear";
+    case RUNNEL_ROPE_SCALING_YARN:
+      return "yarn";
+    case RUNNEL_ROPE_SCALING_LLAMA3:
+      return "llama3";
+    case RUNNEL_ROPE_SCALING_NONE:
+      break;
+  }
+  return "none";
+}
+
+static void
+add_hyperparameters (GVariantBuilder *builder, const RunnelHyperparameters *hp)
+{
+  add (builder, "architecture", g_variant_new_string (hp->architecture));
+  add (builder, "n_layers", g_variant_new_uint32 (hp->n_layers));
+  add (builder, "n_embd", g_variant_new_uint32 (hp->n_embd));
+  add (builder, "n_ff", g_variant_new_uint32 (hp->n_ff));
+  add (builder, "n_heads", g_variant_new_uint32 (hp->n_heads));
+  add (builder, "n_kv_heads", g_variant_new_uint32 (hp->n_kv_heads));
+  add (builder, "head_dim", g_variant_new_uint32 (hp->head_dim));
+  add (builder, "n_vocab", g_variant_new_uint32 (hp->n_vocab));
+  add (builder, "context_length", g_variant_new_uint32 (hp->context_length));
+  add (builder, "tied", g_variant_new_boolean (hp->tied));
+  add (builder, "norm_epsilon", g_variant_new_double (hp->norm_epsilon));
+  add (builder, "rope_base", g_variant_new_double (hp->rope_base));
+  add (builder, "rope_dimensions",
+      g_variant_new_uint32 (hp->rope_dimensions));
+  add (builder, "rope_scaling",
+      g_variant_new_string (rope_scaling_name (hp->rope_scaling)));
+  if (hp->rope_scaling != RUNNEL_ROPE_SCALING_NONE)
+    add (builder, "rope_factor", g_variant_new_double (hp->rope_factor));
+}
+
+static GVariant *
+describe_tensor (const RunnelTensor *tensor)
+{
+  GVariantBuilder dims;
+
+  g_variant_builder_init (&dims, G_VARIANT_TYPE ("at"));
+  for (guint i = 0; i < tensor->n_dims; i++)
+    g_variant_builder_add (&dims, "t", tensor->dims[i]);
+  return g_variant_new ("(ssatt)", tensor->name,
+      runnel_tensor_type_info (tensor->type)->name, &dims,
+      (guint64) tensor->bytes);
+}
+
+static void
+add_tensors (GVariantBuilder *builder, const RunnelCheckpoint *checkpoint)
+{
+  GVariantBuilder tensors;
+  guint64 bytes = 0;
+
+  g_variant_builder_init (&tensors, G_VARIANT_TYPE ("a(ssatt)"));
+  for (gsize i = 0; i < runnel_checkpoint_n_tensors (checkpoint); i++) {
+    const RunnelTensor *tensor = runnel_checkpoint_nth_tensor (checkpoint, i);
+
+    g_variant_builder_add_value (&tensors, describe_tensor (tensor));
+    bytes += tensor->bytes;
+  }
+  add (builder, "tensor_bytes", g_variant_new_uint64 (bytes));
+  add (builder, "tensors", g_variant_builder_end (&tensors));
+}
+
+/**
+ * runnel_model_describe:
+ * @self: a model
+ *
+ * All that the file says of the model, apart from the vocabulary: a dictionary
+ * of name (s), path (s), format (s), content_id (s), n_parameters (t),
+ * tensor_bytes (t), the hyperparameters architecture (s), n_layers, n_embd,
+ * n_ff, n_heads, n_kv_heads, head_dim, n_vocab, context_length,
+ * rope_dimensions (u each), tied (b), norm_epsilon, rope_base, rope_factor (d
+ * each; the last one only with scaling), rope_scaling (s: none, linear, yarn,
+ * llama3), and tensors (a(ssatt): name by GGUF's convention, type, dimensions
+ * with the length of a row first, bytes). More may come.
+ *
+ * Returns: (transfer full): a dictionary of the type a{sv}
+ *
+ * Since: 0.1
+ */
+GVariant *
+runnel_model_describe (RunnelModel *self)
+{
+  RunnelCheckpoint *checkpoint;
+  RunnelGguf *gguf;
+  GVariantBuilder builder;
+  g_autofree char *format = NULL;
+
+  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+
+  checkpoint = runnel_model_get_checkpoint (self);
+  gguf = runnel_checkpoint_gguf (checkpoint);
+  format = gguf ? g_strdup_printf ("GGUF %u", runnel_gguf_version (gguf))
+      : g_strdup ("safetensors");
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  add (&builder, "name", g_variant_new_take_string (
+          g_utf8_make_valid (runnel_model_get_name (self), -1)));
+  add (&builder, "path", g_variant_new_take_string (
+          g_filename_display_name (runnel_model_get_path (self))));
+  add (&builder, "format", g_variant_new_string (format));
+  add (&builder, "content_id",
+      g_variant_new_string (runnel_model_get_content_id (self)));
+  add (&builder, "n_parameters",
+      g_variant_new_uint64 (runnel_model_get_n_parameters (self)));
+  add_hyperparameters (&builder, runnel_checkpoint_hyperparameters (checkpoint));
+  add_tensors (&builder, checkpoint);
+  return g_variant_ref_sink (g_variant_builder_end (&builder));
+}

@@ -1,0 +1,321 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <runnel.h>
+
+#include "formats/json.h"
+#include "json-output.h"
+#include "loading.h"
+#include "report.h"
+#include "verb.h"
+
+static gboolean show_tensors;
+
+static const GOptionEntry entries[] = {
+  { "tensors", 0, 0, G_OPTION_ARG_NONE, &show_tensors,
+    "List every tensor", NULL },
+  G_OPTION_ENTRY_NULL
+};
+
+/* The tensors of one type, together. */
+typedef struct {
+  const char *type;   /* borrowed from the description */
+  guint n;
+  guint64 bytes;
+} TypeSum;
+
+static int
+compare_sums (gconstpointer a, gconstpointer b)
+{
+  const TypeSum *first = a, *second = b;
+
+  return (first->bytes < second->bytes) - (first->bytes > second->bytes);
+}
+
+/* Largest first. */
+static GArray *
+sum_types (GVariant *tensors)
+{
+  GArray *sums = g_array_new (FALSE, TRUE, sizeof (TypeSum));
+  GVariantIter iter;
+  const char *type;
+  guint64 bytes;
+
+  g_variant_iter_init (&iter, tensors);
+  while (g_variant_iter_next (&iter, "(&s&s@att)", NULL, &type, NULL,
+          &bytes)) {
+    TypeSum *sum = NULL;
+
+    for (guint i = 0; i < sums->len && sum == NULL; i++)
+      if (strcmp (g_array_index (sums, TypeSum, i).type, type) == 0)
+        sum = &g_array_index (sums, TypeSum, i);
+    if (sum == NULL) {
+      g_array_set_size (sums, sums->len + 1);
+      sum = &g_array_index (sums, TypeSum, sums->len - 1);
+      sum->type = type;
+    }
+    sum->n++;
+    sum->bytes += bytes;
+  }
+  g_array_sort (sums, compare_sums);
+  return sums;
+}
+
+static guint
+get_uint (GVariant *description, const char *key)
+{
+  guint value = 0;
+
+  g_variant_lookup (description, key, "u", &value);
+  return value;
+}
+
+static const char *
+get_string (GVariant *description, const char *key)
+{
+  const char *value = "";
+
+  g_variant_lookup (description, key, "&s", &value);
+  return value;
+}
+
+static double
+get_double (GVariant *description, const char *key)
+{
+  double value = 0;
+
+  g_variant_lookup (description, key, "d", &value);
+  return value;
+}
+
+static void
+print_token (const char *name, RunnelTokenizer *tokenizer, gint32 token)
+{
+  g_autoptr (GString) quoted = g_string_new (NULL);
+  gsize size;
+  const guint8 *piece;
+
+  if (token < 0)
+    return;
+  piece = runnel_tokenizer_get_piece (tokenizer, token, &size);
+  runnel_json_append_string (quoted, (const char *) piece, size);
+  printf ("  %-14s %d %s\n", name, token, quoted->str);
+}
+
+static void
+print_tokenizer (RunnelTokenizer *tokenizer)
+{
+  const char *template = runnel_tokenizer_get_chat_template (tokenizer);
+  const gint32 *stops;
+  gsize n_stops;
+
+  printf ("tokenizer        %s, %u tokens, digest %s\n",
+      runnel_tokenizer_get_pre (tokenizer),
+      runnel_tokenizer_get_n_tokens (tokenizer),
+      runnel_tokenizer_get_digest (tokenizer));
+  print_token ("begins a text", tokenizer,
+      runnel_tokenizer_get_bos (tokenizer));
+  if (runnel_tokenizer_get_bos (tokenizer) >= 0)
+    printf ("  %-14s %s\n", "", runnel_tokenizer_get_add_bos (tokenizer)
+        ? "(wanted before every text)" : "(not put before a text)");
+  print_token ("ends a text", tokenizer, runnel_tokenizer_get_eos (tokenizer));
+  stops = runnel_tokenizer_get_stop_tokens (tokenizer, &n_stops);
+  for (gsize i = 0; i < n_stops; i++)
+    print_token ("ends a reply", tokenizer, stops[i]);
+  if (template != NULL)
+    printf ("chat template    %" G_GSIZE_FORMAT " bytes\n", strlen (template));
+  else
+    printf ("chat template    none\n");
+}
+
+static void
+print_shape (GVariant *description)
+{
+  gboolean tied = FALSE;
+
+  g_variant_lookup (description, "tied", "b", &tied);
+  printf ("architecture     %s\n"
+      "  layers         %u\n"
+      "  width          %u, feed-forward %u\n"
+      "  heads          %u of %u, keys and values %u\n"
+      "  vocabulary     %u, output matrix %s\n"
+      "  context        %u\n",
+      get_string (description, "architecture"),
+      get_uint (description, "n_layers"), get_uint (description, "n_embd"),
+      get_uint (description, "n_ff"), get_uint (description, "n_heads"),
+      get_uint (description, "head_dim"),
+      get_uint (description, "n_kv_heads"), get_uint (description, "n_vocab"),
+      tied ? "tied to the embedding" : "of its own",
+      get_uint (description, "context_length"));
+  printf ("  rope           base %g, %u dimensions, scaling %s",
+      get_double (description, "rope_base"),
+      get_uint (description, "rope_dimensions"),
+      get_string (description, "rope_scaling"));
+  if (strcmp (get_string (description, "rope_scaling"), "none") != 0)
+    printf (" by %g", get_double (description, "rope_factor"));
+  printf ("\n  norm epsilon   %g\n", get_double (description, "norm_epsilon"));
+}
+
+static void
+print_types (GVariant *tensors)
+{
+  g_autoptr (GArray) sums = sum_types (tensors);
+
+  printf ("tensors          %" G_GSIZE_FORMAT "\n",
+      g_variant_n_children (tensors));
+  for (guint i = 0; i < sums->len; i++) {
+    const TypeSum *sum = &g_array_index (sums, TypeSum, i);
+
+    printf ("  %-14s %5u  %9.2f MiB\n", sum->type, sum->n,
+        sum->bytes / 1048576.0);
+  }
+}
+
+static void
+print_tensors (GVariant *tensors)
+{
+  GVariantIter iter;
+  const char *name, *type;
+  GVariant *dims;
+  guint64 bytes;
+
+  printf ("\n");
+  g_variant_iter_init (&iter, tensors);
+  while (g_variant_iter_loop (&iter, "(&s&s@att)", &name, &type, &dims,
+          &bytes)) {
+    g_autoptr (GString) shape = g_string_new (NULL);
+
+    for (gsize i = 0; i < g_variant_n_children (dims); i++) {
+      guint64 size;
+
+      g_variant_get_child (dims, i, "t", &size);
+      g_string_append_printf (shape, i > 0 ? " x %" G_GUINT64_FORMAT
+          : "%" G_GUINT64_FORMAT, size);
+    }
+    printf ("%-32s %-5s %-16s %11" G_GUINT64_FORMAT "\n", name, type,
+        shape->str, bytes);
+  }
+}
+
+static void
+print_text (GVariant *description, RunnelTokenizer *tokenizer)
+{
+  g_autoptr (GVariant) tensors
+      = g_variant_lookup_value (description, "tensors", NULL);
+  guint64 n_parameters = 0, bytes = 0;
+
+  g_variant_lookup (description, "n_parameters", "t", &n_parameters);
+  g_variant_lookup (description, "tensor_bytes", "t", &bytes);
+  printf ("%s\n", get_string (description, "name"));
+  printf ("file             %s (%s)\n", get_string (description, "path"),
+      get_string (description, "format"));
+  printf ("content id       %s\n", get_string (description, "content_id"));
+  printf ("parameters       %.2f million in %.2f MiB, %.2f bits each\n",
+      n_parameters / 1e6, bytes / 1048576.0, 8.0 * bytes / n_parameters);
+  print_shape (description);
+  print_types (tensors);
+  print_tokenizer (tokenizer);
+  if (show_tensors)
+    print_tensors (tensors);
+}
+
+static void
+add_tokenizer_json (JsonOutput *json, RunnelTokenizer *tokenizer)
+{
+  const gint32 *stops;
+  gsize n_stops;
+
+  json_begin_object (json, "tokenizer");
+  json_add_string (json, "pre", runnel_tokenizer_get_pre (tokenizer), -1);
+  json_add_uint (json, "n_tokens", runnel_tokenizer_get_n_tokens (tokenizer));
+  json_add_string (json, "digest", runnel_tokenizer_get_digest (tokenizer),
+      -1);
+  json_add_int (json, "bos", runnel_tokenizer_get_bos (tokenizer));
+  json_add_boolean (json, "add_bos",
+      runnel_tokenizer_get_add_bos (tokenizer));
+  json_add_int (json, "eos", runnel_tokenizer_get_eos (tokenizer));
+  stops = runnel_tokenizer_get_stop_tokens (tokenizer, &n_stops);
+  json_add_tokens (json, "stop_tokens", stops, n_stops);
+  json_end_object (json);
+  json_add_string (json, "chat_template",
+      runnel_tokenizer_get_chat_template (tokenizer), -1);
+}
+
+static void
+add_types_json (JsonOutput *json, GVariant *tensors)
+{
+  g_autoptr (GArray) sums = sum_types (tensors);
+
+  json_begin_object (json, "tensor_types");
+  for (guint i = 0; i < sums->len; i++) {
+    const TypeSum *sum = &g_array_index (sums, TypeSum, i);
+
+    json_begin_object (json, sum->type);
+    json_add_uint (json, "n", sum->n);
+    json_add_uint (json, "bytes", sum->bytes);
+    json_end_object (json);
+  }
+  json_end_object (json);
+}
+
+static void
+print_json (GVariant *description, RunnelTokenizer *tokenizer)
+{
+  g_auto (JsonOutput) json = JSON_OUTPUT_INIT;
+  g_autoptr (GVariant) tensors
+      = g_variant_lookup_value (description, "tensors", NULL);
+  GVariantIter iter;
+  const char *key;
+  GVariant *value;
+
+  json_begin_object (&json, NULL);
+  g_variant_iter_init (&iter, description);
+  while (g_variant_iter_loop (&iter, "{&sv}", &key, &value))
+    if (strcmp (key, "tensors") != 0)
+      json_add_variant (&json, key, value);
+  add_types_json (&json, tensors);
+  add_tokenizer_json (&json, tokenizer);
+  if (show_tensors)
+    json_add_variant (&json, "tensors", tensors);
+  json_end_object (&json);
+  json_print (&json);
+}
+
+static int
+run (const Options *options)
+{
+  Options chosen = *options;
+  g_autoptr (RunnelModel) model = NULL;
+  g_autoptr (GVariant) description = NULL;
+  g_autoptr (GError) error = NULL;
+  RunnelTokenizer *tokenizer;
+
+  if (options->n_arguments > 0)
+    chosen.model = options->arguments[0];
+  model = loading_open_model (&chosen, &error);
+  tokenizer = model ? runnel_model_get_tokenizer (model, &error) : NULL;
+  if (tokenizer == NULL)
+    return report_error (error);
+  description = runnel_model_describe (model);
+  if (options->json)
+    print_json (description, tokenizer);
+  else
+    print_text (description, tokenizer);
+  return EXIT_OK;
+}
+
+const Verb verb_inspect = {
+  .name = "inspect",
+  .parameters = "[FILE]",
+  .summary = "What a model file holds",
+  .details = "FILE is a GGUF file, a Hugging Face folder, or a .safetensors "
+    "file in one.\nOnly its header and vocabulary are read.",
+  .uses = USES_MODEL | USES_JSON,
+  .max_arguments = 1,
+  .entries = entries,
+  .run = run,
+};

@@ -1,0 +1,49 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "loading.h"
+
+#include "report.h"
+
+gboolean
+loading_check_model (const Options *options, GError **error)
+{
+  if (options->model != NULL && *options->model != '\0')
+    return TRUE;
+  report_set_usage (error, "no model: name one by -m FILE or the environment "
+      "variable RUNNEL_MODEL");
+  return FALSE;
+}
+
+RunnelModel *
+loading_open_model (const Options *options, GError **error)
+{
+  if (!loading_check_model (options, error))
+    return NULL;
+  return runnel_model_open (options->model, RUNNEL_LOAD_MODE_MAP, error);
+}
+
+RunnelBackend *
+loading_get_backend (const Options *options, GError **error)
+{
+  const char *kernels = g_strcmp0 (options->kernels, "auto") == 0 ? NULL
+      : options->kernels;
+
+  return runnel_backend_get ("auto", options->threads, kernels, error);
+}
+
+RunnelEngine *
+loading_get_engine (const Options *options, RunnelModel *model,
+                    GError **error)
+{
+  g_autoptr (RunnelBackend) backend = loading_get_backend (options, error);
+  RunnelEngine *engine;
+
+  if (backend == NULL)
+    return NULL;
+  engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16,
+      report_progress_fraction, "Loading the model", NULL, error);
+  report_progress_end ();
+  return engine;
+}

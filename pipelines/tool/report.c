@@ -1,0 +1,92 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <runnel.h>
+
+#include "verb.h"
+
+static GMutex progress_mutex;
+static gboolean progress_is_shown;   /* under progress_mutex */
+
+static void
+print_line (const char *kind, const char *text, const char *hint)
+{
+  g_autofree char *line = g_strdelimit (g_strchomp (g_strdup (text)), "\n\r",
+      ' ');
+
+  report_progress_end ();
+  fprintf (stderr, "%s: %s%s%s\n", g_get_prgname (), kind, line, hint);
+}
+
+int
+report_error (const GError *error)
+{
+  g_autofree char *hint = NULL;
+
+  if (g_error_matches (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED)) {
+    report_progress_end ();
+    return EXIT_INTERRUPTED;
+  }
+  if (error->domain != G_OPTION_ERROR) {
+    print_line ("", error->message, "");
+    return EXIT_FAILED;
+  }
+  hint = g_strdup_printf ("; see '%s --help'", g_get_prgname ());
+  print_line ("", error->message, hint);
+  return EXIT_USAGE;
+}
+
+void
+report_warning (const char *text)
+{
+  print_line ("warning: ", text, "");
+}
+
+void
+report_set_usage (GError **error, const char *format, ...)
+{
+  va_list arguments;
+
+  va_start (arguments, format);
+  g_propagate_error (error, g_error_new_valist (G_OPTION_ERROR,
+          G_OPTION_ERROR_FAILED, format, arguments));
+  va_end (arguments);
+}
+
+void
+report_progress (const char *text)
+{
+  if (!isatty (STDERR_FILENO))
+    return;
+  g_mutex_lock (&progress_mutex);
+  fprintf (stderr, "\r\033[K%s", text);
+  fflush (stderr);
+  progress_is_shown = TRUE;
+  g_mutex_unlock (&progress_mutex);
+}
+
+void
+report_progress_end (void)
+{
+  g_mutex_lock (&progress_mutex);
+  if (progress_is_shown)
+    fprintf (stderr, "\r\033[K");
+  progress_is_shown = FALSE;
+  g_mutex_unlock (&progress_mutex);
+}
+
+void
+report_progress_fraction (double fraction, gpointer what)
+{
+  g_autofree char *text = g_strdup_printf ("%s: %d %%", (const char *) what,
+      (int) (fraction * 100));
+
+  report_progress (text);
+}

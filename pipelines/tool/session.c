@@ -1,0 +1,499 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "session.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib-unix.h>
+#include <gstrunnel.h>
+
+#include "pipeline-file.h"
+#include "property-values.h"
+#include "report.h"
+
+#define REPLIES_ENDED "runnel-replies-ended"
+
+struct _Session {
+  GstElement *pipeline;
+  GstElement *source;     /* borrowed: lmprompt or appsrc; or NULL */
+  GMainLoop *loop;
+  GError *error;          /* what ended the loop */
+  gboolean interrupted;
+  gboolean until_replies; /* the loop ends with the replies, not the stream */
+  gboolean print;
+  gint64 started;
+  int null_fd;            /* for the sinks whose data is taken */
+
+  GMutex lock;
+  /* Under lock, with the replies' own fields. */
+  GPtrArray *replies;
+  guint current;          /* the one that is printed as it comes */
+};
+
+double
+reply_get_speed (const Reply *reply)
+{
+  gint64 elapsed = reply->last - reply->first;
+
+  return reply->completion_tokens > 1 && elapsed > 0
+      ? (reply->completion_tokens - 1) * 1e6 / elapsed : 0;
+}
+
+static void
+reply_free (gpointer data)
+{
+  Reply *reply = data;
+
+  g_free (reply->name);
+  gst_object_unref (reply->pad);
+  g_string_free (reply->text, TRUE);
+  g_free (reply);
+}
+
+static void
+reply_reset (Reply *reply)
+{
+  g_string_truncate (reply->text, 0);
+  reply->n_printed = 0;
+  reply->ended = FALSE;
+  reply->request = 0;
+  reply->finish_reason = RUNNEL_FINISH_REASON_NONE;
+  reply->prompt_tokens = reply->cached_tokens = reply->completion_tokens = 0;
+  reply->first = reply->last = 0;
+}
+
+/* The current reply as it comes; one that ended before its turn, at once,
+ * after an empty line. */
+static void
+print_unlocked (Session *self)
+{
+  while (self->print && self->current < self->replies->len) {
+    Reply *reply = self->replies->pdata[self->current];
+
+    if (reply->text->len > reply->n_printed) {
+      report_progress_end ();
+      fwrite (reply->text->str + reply->n_printed, 1,
+          reply->text->len - reply->n_printed, stdout);
+      reply->n_printed = reply->text->len;
+      fflush (stdout);
+    }
+    if (!reply->ended)
+      return;
+    if (++self->current < self->replies->len)
+      fputs (g_str_has_suffix (reply->text->str, "\n") ? "\n" : "\n\n",
+          stdout);
+  }
+}
+
+static gboolean
+have_all_ended_unlocked (Session *self)
+{
+  for (guint i = 0; i < self->replies->len; i++)
+    if (!((Reply *) self->replies->pdata[i])->ended)
+      return FALSE;
+  return TRUE;
+}
+
+static void
+take_end_unlocked (Reply *reply, const GstLmRequestMeta *meta)
+{
+  reply->ended = TRUE;
+  if (meta == NULL)
+    return;
+  reply->finish_reason = meta->finish_reason;
+  reply->prompt_tokens = meta->prompt_tokens;
+  reply->cached_tokens = meta->cached_tokens;
+  reply->completion_tokens = meta->completion_tokens;
+}
+
+static void
+take_buffer_unlocked (Reply *reply, GstBuffer *buffer)
+{
+  const GstLmRequestMeta *meta = gst_lm_buffer_get_request_meta (buffer);
+  GstMapInfo map;
+
+  reply->last = g_get_monotonic_time ();
+  if (reply->first == 0)
+    reply->first = reply->last;
+  if (gst_buffer_map (buffer, &map, GST_MAP_READ)) {
+    g_string_append_len (reply->text, (const char *) map.data, map.size);
+    gst_buffer_unmap (buffer, &map);
+  }
+  if (GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_MARKER))
+    take_end_unlocked (reply, meta);
+}
+
+static GstPadProbeReturn
+on_reply_data (GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+  Session *self = user_data;
+  GstEvent *event = GST_PAD_PROBE_INFO_EVENT (info);
+  gboolean all_ended;
+
+  if (info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM
+      && GST_EVENT_TYPE (event) != GST_EVENT_EOS)
+    return GST_PAD_PROBE_OK;
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->replies->len; i++) {
+    Reply *reply = self->replies->pdata[i];
+
+    if (reply->pad != pad)
+      continue;
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER)
+      take_buffer_unlocked (reply, GST_PAD_PROBE_INFO_BUFFER (info));
+    else
+      reply->ended = TRUE;
+  }
+  print_unlocked (self);
+  all_ended = have_all_ended_unlocked (self);
+  g_mutex_unlock (&self->lock);
+  if (all_ended)
+    gst_element_post_message (self->pipeline, gst_message_new_application (
+            GST_OBJECT (self->pipeline),
+            gst_structure_new_empty (REPLIES_ENDED)));
+  return info->type & GST_PAD_PROBE_TYPE_BUFFER ? GST_PAD_PROBE_DROP
+      : GST_PAD_PROBE_OK;
+}
+
+/* The prompt's id, so that its replies can be cancelled. */
+static GstPadProbeReturn
+on_prompt (GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+  Session *self = user_data;
+  const GstLmRequestMeta *meta
+      = gst_lm_buffer_get_request_meta (GST_PAD_PROBE_INFO_BUFFER (info));
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; meta != NULL && i < self->replies->len; i++)
+    ((Reply *) self->replies->pdata[i])->request = meta->id;
+  g_mutex_unlock (&self->lock);
+  return GST_PAD_PROBE_OK;
+}
+
+static gboolean
+prints (GstElement *element)
+{
+  int fd = -1;
+
+  if (!element_is (element, "fdsink"))
+    return FALSE;
+  g_object_get (element, "fd", &fd, NULL);
+  return fd == 1;
+}
+
+/* What the command takes is not the sink's any more: it need not wait for a
+ * first buffer, and shall not wind standard output back, which an fdsink does
+ * to a file when it starts. */
+static void
+add_reply (Session *self, GstElement *sink)
+{
+  Reply *reply = g_new0 (Reply, 1);
+
+  reply->name = gst_element_get_name (sink);
+  reply->text = g_string_new (NULL);
+  reply->pad = gst_element_get_static_pad (sink, "sink");
+  g_object_set (sink, "async", FALSE, "sync", FALSE, "fd", self->null_fd,
+      NULL);
+  g_ptr_array_add (self->replies, reply);
+  gst_pad_add_probe (reply->pad, GST_PAD_PROBE_TYPE_BUFFER
+      | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_reply_data, self, NULL);
+}
+
+static void
+find_ends (Session *self)
+{
+  g_autoptr (GPtrArray) elements = pipeline_list_elements (self->pipeline);
+
+  for (guint i = 0; i < elements->len; i++) {
+    GstElement *element = elements->pdata[i];
+
+    if (prints (element))
+      add_reply (self, element);
+    if (self->source == NULL && (element_is (element, "lmprompt")
+            || element_is (element, "appsrc"))) {
+      g_autoptr (GstPad) pad = gst_element_get_static_pad (element, "src");
+
+      self->source = element;
+      gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, on_prompt, self,
+          NULL);
+    }
+  }
+}
+
+/* Where the build or the installation put it, if GStreamer does not look
+ * there by itself. */
+static gboolean
+ensure_elements (GError **error)
+{
+  g_autoptr (GstElementFactory) factory = NULL;
+
+  if (!gst_is_initialized ())
+    gst_init (NULL, NULL);
+  factory = gst_element_factory_find ("lmprefill");
+  if (factory == NULL) {
+    gst_registry_scan_path (gst_registry_get (), RUNNEL_GST_PLUGIN_DIR);
+    factory = gst_element_factory_find ("lmprefill");
+  }
+  if (factory == NULL)
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "GStreamer does not find Runnel's elements: set GST_PLUGIN_PATH_1_0 "
+        "to the folder of libgstrunnel.so");
+  return factory != NULL;
+}
+
+static GstElement *
+parse_launch (const PipelineFile *file, GError **error)
+{
+  g_autoptr (GError) cause = NULL;
+  g_autoptr (GstElement) pipeline = NULL;
+
+  if (!ensure_elements (error))
+    return NULL;
+  pipeline = gst_parse_launch_full (file->launch, NULL,
+      GST_PARSE_FLAG_FATAL_ERRORS, &cause);
+  if (pipeline != NULL)
+    gst_object_ref_sink (pipeline);
+  if (pipeline == NULL || !GST_IS_PIPELINE (pipeline)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED, "%s: %s",
+        file->path, cause ? cause->message
+        : "a pipeline has more than one element");
+    return NULL;
+  }
+  return g_steal_pointer (&pipeline);
+}
+
+Session *
+session_new (const char *pipeline, const Options *options, GError **error)
+{
+  g_autoptr (PipelineFile) file = pipeline_file_load (pipeline, error);
+  g_autoptr (GstElement) parsed = file ? parse_launch (file, error) : NULL;
+  Session *self;
+
+  if (parsed == NULL || !property_values_apply (parsed, options, error))
+    return NULL;
+  self = g_new0 (Session, 1);
+  g_mutex_init (&self->lock);
+  self->pipeline = g_steal_pointer (&parsed);
+  self->replies = g_ptr_array_new_with_free_func (reply_free);
+  self->loop = g_main_loop_new (NULL, FALSE);
+  self->null_fd = open ("/dev/null", O_WRONLY | O_CLOEXEC);
+  find_ends (self);
+  return self;
+}
+
+void
+session_free (Session *self)
+{
+  gst_element_set_state (self->pipeline, GST_STATE_NULL);
+  g_ptr_array_unref (self->replies);
+  gst_object_unref (self->pipeline);
+  close (self->null_fd);
+  g_main_loop_unref (self->loop);
+  g_clear_error (&self->error);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+void
+session_set_print (Session *self, gboolean print)
+{
+  self->print = print;
+}
+
+gboolean
+session_set_prompt (Session *self, const char *text, GError **error)
+{
+  if (self->source == NULL || !element_is (self->source, "lmprompt")) {
+    report_set_usage (error, "this pipeline takes no prompt: it has no "
+        "lmprompt");
+    return FALSE;
+  }
+  g_object_set (self->source, "location", NULL, "text", text, NULL);
+  return TRUE;
+}
+
+static void
+on_progress_message (GstMessage *message)
+{
+  GstProgressType type;
+  g_autofree char *text = NULL;
+
+  gst_message_parse_progress (message, &type, NULL, &text);
+  if (type == GST_PROGRESS_TYPE_START || type == GST_PROGRESS_TYPE_CONTINUE)
+    report_progress (text);
+  else
+    report_progress_end ();
+}
+
+static gboolean
+on_message (GstBus *bus, GstMessage *message, gpointer user_data)
+{
+  Session *self = user_data;
+  g_autoptr (GError) warning = NULL;
+
+  switch (GST_MESSAGE_TYPE (message)) {
+    case GST_MESSAGE_ERROR:
+      if (self->error == NULL)
+        gst_message_parse_error (message, &self->error, NULL);
+      g_main_loop_quit (self->loop);
+      break;
+    case GST_MESSAGE_WARNING:
+      gst_message_parse_warning (message, &warning, NULL);
+      report_warning (warning->message);
+      break;
+    case GST_MESSAGE_PROGRESS:
+      on_progress_message (message);
+      break;
+    case GST_MESSAGE_EOS:
+      g_main_loop_quit (self->loop);
+      break;
+    case GST_MESSAGE_APPLICATION:
+      if (self->until_replies
+          && gst_message_has_name (message, REPLIES_ENDED))
+        g_main_loop_quit (self->loop);
+      break;
+    default:
+      break;
+  }
+  return G_SOURCE_CONTINUE;
+}
+
+/* The first time ends the replies, with what came of them; what cannot be
+ * ended so, and the second time, end the loop. */
+static gboolean
+on_interrupt (gpointer user_data)
+{
+  Session *self = user_data;
+  gboolean sent = FALSE;
+
+  for (guint i = 0; i < self->replies->len && !self->interrupted; i++) {
+    Reply *reply = self->replies->pdata[i];
+    guint64 request;
+
+    g_mutex_lock (&self->lock);
+    request = reply->ended ? 0 : reply->request;
+    g_mutex_unlock (&self->lock);
+    if (request != 0)
+      sent |= gst_pad_push_event (reply->pad,
+          gst_lm_event_new_cancel (request));
+  }
+  self->interrupted = TRUE;
+  if (!sent)
+    g_main_loop_quit (self->loop);
+  return G_SOURCE_CONTINUE;
+}
+
+static gboolean
+run_loop (Session *self, GError **error)
+{
+  g_autoptr (GstBus) bus = gst_element_get_bus (self->pipeline);
+  guint watch = gst_bus_add_watch (bus, on_message, self);
+  guint interrupt = g_unix_signal_add (SIGINT, on_interrupt, self);
+  guint terminate = g_unix_signal_add (SIGTERM, on_interrupt, self);
+
+  g_main_loop_run (self->loop);
+  g_source_remove (terminate);
+  g_source_remove (interrupt);
+  g_source_remove (watch);
+  report_progress_end ();
+  if (self->error != NULL) {
+    g_propagate_error (error, g_steal_pointer (&self->error));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* The message that says why, in place of the bare refusal. */
+static gboolean
+fail_to_start (Session *self, GError **error)
+{
+  g_autoptr (GstBus) bus = gst_element_get_bus (self->pipeline);
+  g_autoptr (GstMessage) message
+      = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
+
+  if (message != NULL)
+    gst_message_parse_error (message, error, NULL);
+  else
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "the pipeline does not start");
+  return FALSE;
+}
+
+gboolean
+session_start (Session *self, GError **error)
+{
+  self->started = g_get_monotonic_time ();
+  if (gst_element_set_state (self->pipeline, GST_STATE_PLAYING)
+      == GST_STATE_CHANGE_FAILURE)
+    return fail_to_start (self, error);
+  return TRUE;
+}
+
+gboolean
+session_run (Session *self, GError **error)
+{
+  return session_start (self, error) && run_loop (self, error);
+}
+
+static GstBuffer *
+new_prompt (const char *text)
+{
+  GstBuffer *buffer = gst_buffer_new_memdup (text, strlen (text));
+
+  gst_lm_buffer_add_request_meta (buffer, 0);
+  return buffer;
+}
+
+gboolean
+session_ask (Session *self, const char *text, GError **error)
+{
+  g_autoptr (GstBuffer) buffer = new_prompt (text);
+  GstFlowReturn ret;
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->replies->len; i++)
+    reply_reset (self->replies->pdata[i]);
+  self->current = 0;
+  g_mutex_unlock (&self->lock);
+  self->interrupted = FALSE;
+  self->until_replies = TRUE;
+  self->started = g_get_monotonic_time ();
+  g_signal_emit_by_name (self->source, "push-buffer", buffer, &ret);
+  return run_loop (self, error);
+}
+
+gboolean
+session_restart (Session *self, GError **error)
+{
+  gst_element_set_state (self->pipeline, GST_STATE_READY);
+  return session_start (self, error);
+}
+
+guint
+session_get_n_replies (Session *self)
+{
+  return self->replies->len;
+}
+
+const Reply *
+session_get_reply (Session *self, guint i)
+{
+  return self->replies->pdata[i];
+}
+
+gboolean
+session_get_interrupted (Session *self)
+{
+  return self->interrupted;
+}
+
+gint64
+session_get_started (Session *self)
+{
+  return self->started;
+}
