@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+# Runnel: small language models on the device, as GStreamer pipelines.
+# Copyright (C) 2026 The Runnel developers
+# SPDX-License-Identifier: MIT
+"""The runnel command, as a user meets it: test-tool.py RUNNEL MAKE-MODEL."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+runnel, make_model = sys.argv[1:3]
+folder = tempfile.TemporaryDirectory (prefix='runnel-tool-')
+tiny = os.path.join (folder.name, 'tiny.gguf')
+scripted = os.path.join (folder.name, 'scripted.gguf')
+reply = ['La', ' Seine', ' coule', ' à', ' Paris', '.\n', 'Et', ' le', ' Rhône.']
+subprocess.run ([make_model, tiny], check=True)
+subprocess.run ([make_model, scripted] + reply, check=True)
+os.environ.pop ('RUNNEL_MODEL', None)
+os.environ['XDG_STATE_HOME'] = folder.name
+os.environ['XDG_DATA_HOME'] = folder.name
+
+TIMEOUT = 120
+
+
+class Result:
+    def __init__ (self, arguments, process):
+        self.arguments = arguments
+        self.status = process.returncode
+        self.out = process.stdout.decode ()
+        self.err = process.stderr.decode ()
+
+
+def tool (*arguments, stdin='', env=None):
+    if not isinstance (stdin, bytes):
+        stdin = stdin.encode ()
+    process = subprocess.run ([runnel, *arguments], input=stdin,
+                              capture_output=True, timeout=TIMEOUT,
+                              env={**os.environ, **(env or {})})
+    return Result (arguments, process)
+
+
+def good (*arguments, **options):
+    result = tool (*arguments, **options)
+    assert result.status == 0, (arguments, result.status, result.err)
+    assert result.err == '', (arguments, result.err)
+    return result.out
+
+
+def bad (status, *arguments, says, **options):
+    """One line on stderr that says what is wrong, nothing on stdout."""
+    result = tool (*arguments, **options)
+    assert result.status == status, (arguments, result.status, result.err)
+    assert result.out == '', (arguments, result.out)
+    assert result.err.count ('\n') == 1, (arguments, result.err)
+    assert re.search (says, result.err), (arguments, says, result.err)
+
+
+VERBS = ['run', 'inspect', 'tokenize', 'bench']
+
+
+def test_help ():
+    usage = good ('--help')
+    assert good ('help') == usage
+    for verb in VERBS:
+        assert f'  {verb} ' in usage
+        text = good (verb, '--help')
+        assert f'runnel {verb} ' in text
+        assert '--help' in text
+        assert good (verb, '-h') == text
+    assert re.fullmatch (r'runnel \d+\.\d+\.\d+\n', good ('--version'))
+
+
+def test_usage ():
+    assert tool ().status == 2
+    bad (2, 'sing', says="no verb 'sing'")
+    for verb in VERBS:
+        bad (2, verb, '--no-such-option', says=f"see 'runnel {verb} --help'")
+    for verb in ['inspect', 'tokenize', 'bench', 'run']:
+        bad (2, verb, says='-m FILE.*RUNNEL_MODEL')
+        bad (1, verb, '-m', '/no/such/file', says='/no/such/file')
+        bad (1, verb, '-m', '/dev/null', says='/dev/null')
+    bad (2, 'tokenize', 'one', 'two', '-m', tiny, says='quotes')
+    bad (2, 'bench', '--seed', 'x', '-m', tiny, says='--seed')
+    bad (2, 'bench', '--threads', '-1', '-m', tiny, says='--threads')
+    bad (1, 'bench', '--kernels', 'abacus', '-m', tiny, says='abacus')
+
+
+def test_common_options ():
+    common = ['-t', '1', '--kernels', 'scalar', '--seed', '7']
+    assert good ('tokenize', 'a', '-m', tiny, *common) \
+        == good ('tokenize', 'a', env={'RUNNEL_MODEL': tiny})
+    # -m counts before the environment.
+    assert good ('tokenize', 'a', '-m', tiny, env={'RUNNEL_MODEL': '/none'})
+
+
+def test_inspect ():
+    text = good ('inspect', tiny)
+    for word in ['llama', 'Q4_1', 'GGUF 3', 'chat template']:
+        assert word in text, word
+    described = json.loads (good ('inspect', '--json', '--tensors', tiny))
+    assert described['architecture'] == 'llama'
+    assert described['n_layers'] == 2
+    assert described['n_embd'] == 64
+    assert described['path'] == tiny
+    assert len (described['content_id']) == 64
+    types = described['tensor_types']
+    assert sum (t['n'] for t in types.values ()) == len (described['tensors'])
+    assert sum (t['bytes'] for t in types.values ()) \
+        == described['tensor_bytes'] < os.path.getsize (tiny)
+    assert 'im_start' in described['chat_template']
+    assert described['tokenizer']['n_tokens'] == described['n_vocab']
+    assert good ('inspect', '-m', tiny) == text
+
+
+def test_tokenize ():
+    text = 'Hello wörld'
+    ids = good ('tokenize', '-m', tiny, text).split ()
+    assert ids and all (i.isdigit () for i in ids)
+    assert good ('tokenize', '-m', tiny, stdin=text).split () == ids
+    parsed = json.loads (good ('tokenize', '-m', tiny, '--json', text))
+    assert parsed == {'text': text, 'ids': [int (i) for i in ids]}
+    parsed = json.loads (good ('tokenize', '-m', tiny, '-p', '--json', text))
+    assert len (parsed['pieces']) == len (ids)
+    assert len (good ('tokenize', '-m', tiny, '-p', text).splitlines ()) \
+        == len (ids)
+    # A control token only when asked for.
+    assert good ('tokenize', '-m', tiny, '-s', '<|im_end|>').split () == ['2']
+    assert '2' not in good ('tokenize', '-m', tiny, '<|im_end|>').split ()
+    lines = good ('tokenize', '-m', tiny, '--lines', stdin='a\n\nb').split ('\n')
+    assert len (lines) == 4 and lines[1] == '' and lines[0] and lines[2]
+    lines = good ('tokenize', '-m', tiny, '--json-lines',
+                  stdin='"a b"\n{"text": "c\\nd"}\n').splitlines ()
+    assert [json.loads (line)['text'] for line in lines] == ['a b', 'c\nd']
+    bad (1, 'tokenize', '-m', tiny, '--json-lines', stdin='[1]\n',
+         says='line 1 .*text')
+    bad (1, 'tokenize', '-m', tiny, '--json-lines', stdin='{"text"\n',
+         says='line 1')
+    bad (1, 'tokenize', '-m', tiny, stdin=b'\xff\xfe', says='UTF-8')
+
+
+def test_run ():
+    whole = ''.join (reply)
+    assert good ('run', '-m', scripted, 'Which river?') == whole
+    assert good ('run', '-m', scripted, 'reply', 'Which river?') == whole
+    assert good ('run', '-m', scripted, stdin='Which river?\n') == whole
+    assert good ('run', '-m', scripted, 'generate', stdin='Which?\n') == whole
+    prompt = os.path.join (folder.name, 'prompt.txt')
+    with open (prompt, 'w') as file:
+        file.write ('Which river?\n')
+    assert good ('run', '-m', scripted, '-f', prompt) == whole
+    assert good ('run', '-m', scripted, 'Q', '-n', '2') == 'La Seine'
+    assert good ('run', '-m', scripted, 'Q', '--stop', 'coule', '--stop', 'x') \
+        == 'La Seine '
+    assert good ('run', '-m', scripted, 'Q', '--set', 'decode.max-tokens=1') \
+        == 'La'
+    # A reply in a file stands where it was put.
+    path = os.path.join (folder.name, 'out')
+    with open (path, 'wb') as file:
+        file.write (b'before ')
+        file.flush ()
+        subprocess.run ([runnel, 'run', '-m', scripted, 'Q', '-n', '1'],
+                        stdout=file, check=True, timeout=TIMEOUT)
+        file.seek (0, 2)
+        file.write (b' after')
+    with open (path) as file:
+        assert file.read () == 'before La after'
+
+
+def test_run_json ():
+    parsed = json.loads (good ('run', '-m', scripted, '--json', 'Q'))
+    one, = parsed['replies']
+    assert parsed['preset'] == 'reply'
+    assert one['text'] == ''.join (reply)
+    assert one['finish_reason'] == 'stop'
+    assert one['completion_tokens'] == len (reply)
+    assert one['prompt_tokens'] > 0
+    one, = json.loads (good ('run', '-m', scripted, '--json', '-n', '3',
+                             'Q'))['replies']
+    assert one['finish_reason'] == 'length' and one['completion_tokens'] == 3
+
+
+def test_run_two_replies ():
+    options = ['-m', tiny, '-n', '12', '--temperature', '1.5', '--top-k', '0',
+               '--ignore-eos', 'true', '--json']
+    first, second = json.loads (good ('run', 'two-replies', 'Hello', *options,
+                                      '--seed', '5'))['replies']
+    assert first['name'] == 'first' and second['name'] == 'second'
+    for seed, branch in ((5, first), (6, second)):
+        alone, = json.loads (good ('run', 'Hello', *options, '--seed',
+                                   str (seed)))['replies']
+        assert alone['text'] == branch['text']
+    text = good ('run', 'two-replies', 'Q', '-m', scripted)
+    assert text == ''.join (reply) + '\n\n' + ''.join (reply)
+
+
+def test_run_presets ():
+    names = [line.split ()[0] for line in good ('run', '--list').splitlines ()]
+    assert names == sorted (names)
+    for name in ['chat', 'complete', 'generate', 'reply', 'two-replies']:
+        assert name in names
+    own = os.path.join (folder.name, 'own.pipeline')
+    with open (own, 'w') as file:
+        file.write ('# Mine.\nlmprompt !\n  # inside\n lmtokenize ! lmprefill '
+                    '! lmdecode max-tokens=1 ! lmdetokenize ! fdsink\n')
+    assert good ('run', '-m', scripted, own, 'Q') == 'La'
+    with open (own, 'w') as file:
+        file.write ('lmprompt ! lmnosuch ! fdsink\n')
+    bad (1, 'run', '-m', scripted, own, 'Q', says='own.pipeline.*lmnosuch')
+    bad (2, 'run', '-m', scripted, 'nosuch', 'Q', says="'nosuch'.*--list")
+    bad (2, 'run', '-m', scripted, 'chat', 'Q', says='lmprompt')
+
+
+def test_run_bad ():
+    bad (2, 'run', '-m', tiny, 'Q', '--temperature', '-3',
+         says='temperature is a number from 0')
+    bad (2, 'run', '-m', tiny, 'Q', '--thinking', 'maybe',
+         says='one of auto on off')
+    bad (2, 'run', '-m', tiny, 'Q', '--kernels', 'abacus', says='scalar')
+    bad (2, 'run', '-m', tiny, 'Q', '--set', 'nosuch=1', says='nosuch')
+    bad (2, 'run', '-m', tiny, 'Q', '--set', 'x.seed=1', says='no element x')
+    bad (2, 'run', '-m', tiny, 'Q', '--set', 'seed', says='PROPERTY=VALUE')
+    bad (2, 'run', '-m', tiny, 'Q', '-f', '/dev/null', says='two prompts')
+    bad (1, 'run', '-m', tiny, '-f', '/no/such', says='/no/such')
+    bad (1, 'run', '-m', tiny, stdin=b'\xff', says='UTF-8')
+    bad (1, 'run', '-m', tiny, stdin=b'a\0b', says='NUL')
+    bad (1, 'run', '-m', tiny, 'long ' * 2000, says='512')
+
+
+def test_run_full_disk ():
+    with open ('/dev/full', 'w') as full:
+        process = subprocess.run ([runnel, 'run', '-m', scripted, 'Q'],
+                                  stdout=full, stderr=subprocess.PIPE,
+                                  timeout=TIMEOUT)
+    assert process.returncode == 1
+    assert b'cannot be written' in process.stderr
+
+
+def test_run_interrupted ():
+    """Ctrl-C keeps what came, and says so by the exit code."""
+    process = subprocess.Popen ([runnel, 'run', '-m', tiny, 'Q', '-n', '-1',
+                                 '--ignore-eos', 'true', '--context-length',
+                                 '128', '--overflow-policy', 'shift'],
+                                stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+    first = os.read (process.stdout.fileno (), 1)
+    assert first
+    process.send_signal (signal.SIGINT)
+    out, err = process.communicate (timeout=TIMEOUT)
+    assert process.returncode == 130, (process.returncode, err)
+    assert err == b''
+
+
+def test_bench ():
+    options = ['-m', tiny, '-r', '2', '--pp', '8,16', '--tg', '4', '--depths',
+               '0,5']
+    result = json.loads (good ('bench', '--json', '--seed', '3', '-t', '1',
+                               '--kernels', 'scalar', *options))
+    assert result['machine']['threads'] == 1
+    assert result['machine']['kernels'] == 'scalar'
+    assert result['machine']['cores'] >= 1 and result['machine']['processor']
+    assert result['seed'] == 3 and result['repeats'] == 2
+    assert result['model']['file_bytes'] == os.path.getsize (tiny)
+    assert [(r['test'], r['depth']) for r in result['results']] \
+        == [('pp8', 0), ('pp16', 0), ('tg4', 0), ('tg4', 5), ('tg4 x 2', 0)]
+    for case in result['results'] + [result['load_ms'],
+                                     result['first_token_ms']]:
+        assert len (case['samples']) == 2
+        assert 0 < case['min'] <= case['median'] <= case['max']
+    assert result['memory']['peak_bytes'] > 0
+    assert result['memory']['kv_bytes'] > 0
+    assert result['memory']['completion_tokens'] == 60
+    assert result['first_token_ms']['prompt_tokens'] == 20
+    text = good ('bench', *options)
+    for word in ['tokens/s', 'pp16', 'first token', 'peak memory', 'seed 0']:
+        assert word in text, word
+    bad (2, 'bench', '-m', tiny, '--pp', '8,x', says='--pp')
+    bad (2, 'bench', '-m', tiny, '-r', '0', says='--repeats')
+    bad (1, 'bench', '-m', tiny, '--no-children', '--pp', '4096', says='512')
+
+
+def main ():
+    tests = [(name, f) for name, f in list (globals ().items ())
+             if name.startswith ('test_')]
+    print (f'1..{len (tests)}')
+    failed = 0
+    for i, (name, function) in enumerate (tests, 1):
+        try:
+            function ()
+            print (f'ok {i} {name[5:]}', flush=True)
+        except (AssertionError, ValueError, KeyError, OSError,
+                subprocess.SubprocessError) as error:
+            failed += 1
+            print (f'not ok {i} {name[5:]}')
+            for line in f'{type (error).__name__}: {error}'.splitlines ():
+                print ('#', line, flush=True)
+    return failed > 0
+
+
+sys.exit (main ())
