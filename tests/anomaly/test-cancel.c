@@ -109,6 +109,39 @@ test_after (void)
   pipeline_free (pipeline);
 }
 
+/* A flush throws the reply away, with every request behind it; the next one
+ * is answered in full. */
+static void
+test_flush (void)
+{
+  g_autoptr (GArray) whole = whole_reply ();
+  GstElement *pipeline = cancel_new ();
+  GstElement *in = pipeline_get (pipeline, "in");
+  g_autoptr (Recorder) out = recorder_new (pipeline, "out");
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  for (guint i = 0; i < 20; i++) {
+    g_autoptr (Watchdog) watchdog = watchdog_start (30, g_test_get_path ());
+    g_autoptr (GArray) reply = NULL;
+    guint64 id;
+
+    recorder_clear (out);
+    pipeline_send (pipeline, "hello", NULL);
+    pipeline_send (pipeline, "hello", NULL);
+    if (i % 2)
+      recorder_wait_buffers (out, 1 + i / 2);
+    gst_element_send_event (in, gst_event_new_flush_start ());
+    gst_element_send_event (in, gst_event_new_flush_stop (TRUE));
+    recorder_clear (out);
+    id = pipeline_send (pipeline, "hello", NULL);
+    recorder_wait_markers (out, 1);
+    reply = recorder_get_reply (out, 0);
+    g_assert_cmpmem (reply->data, reply->len * 4, whole->data, whole->len * 4);
+    g_assert_cmpuint (recorder_get_end (out, 0)->id, ==, id);
+  }
+  pipeline_free (pipeline);
+}
+
 static gpointer
 cancel_late (gpointer data)
 {
@@ -158,6 +191,7 @@ main (int argc, char **argv)
   model = pipeline_model_path ();
   g_test_add_func ("/cancel/at-every-token", test_at_every_token);
   g_test_add_func ("/cancel/after", test_after);
+  g_test_add_func ("/cancel/flush", test_flush);
   g_test_add_func ("/cancel/race", test_race);
   return g_test_run ();
 }

@@ -54,12 +54,12 @@ slow_start (const char *middle, Recorder **out)
   return pipeline;
 }
 
-/* Ends within two tokens, with slack for a busy machine. */
+/* Within two tokens and what a busy machine needs, five times. */
 static void
 assert_quick (gint64 since)
 {
   g_assert_cmpint (g_get_monotonic_time () - since, <,
-      5 * 3 * TOKEN_MS * 1000);
+      5 * 3 * TOKEN_MS * 1000 * PIPELINE_SLACK);
 }
 
 static void
@@ -152,7 +152,7 @@ case_flush (void)
   g_assert_cmpuint (recorder_get_n_buffers (out), ==, n);
   gst_pad_send_event (pad, gst_event_new_flush_stop (TRUE));
   g_assert_cmpint (g_get_monotonic_time () - start, <,
-      5 * 5 * TOKEN_MS * 1000);
+      5 * 5 * TOKEN_MS * 1000 * PIPELINE_SLACK);
   recorder_free (out);
   pipeline_free (pipeline);
 }
@@ -335,13 +335,6 @@ to_null_directly (GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
   return GST_PAD_PROBE_REMOVE;
 }
 
-static gboolean
-is_fatal (const char *domain, GLogLevelFlags level, const char *message,
-          gpointer user_data)
-{
-  return !strstr (message, "Trying to join task");
-}
-
 /* The mistake: GStreamer cannot join a thread from itself, warns and refuses,
  * and leaves the source's task for the right thread to stop. Our elements do
  * not hang over it. */
@@ -355,12 +348,14 @@ case_streaming_thread_directly (void)
       gst_element_get_static_pad (pipeline_get (pipeline, "in"), "src");
 
   g_atomic_int_set (&direct_done, FALSE);
-  g_test_log_set_fatal_handler (is_fatal, NULL);
+  g_test_expect_message ("GStreamer", G_LOG_LEVEL_WARNING,
+      "*Trying to join task*");
   gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER, to_null_directly,
       pipeline, NULL);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   while (!g_atomic_int_get (&direct_done))
     g_usleep (1000);
+  g_test_assert_expected_messages ();
   gst_pad_stop_task (source);
   pipeline_free (pipeline);
 }

@@ -44,7 +44,7 @@ watchdog_start (guint seconds, const char *what)
 
   g_mutex_init (&self->lock);
   g_cond_init (&self->cond);
-  self->seconds = seconds;
+  self->seconds = seconds * PIPELINE_SLACK;
   self->what = g_strdup (what);
   self->thread = g_thread_new ("watchdog", watch, self);
   return self;

@@ -11,8 +11,14 @@
 
 G_BEGIN_DECLS
 
-/* Aborts the program with @what unless stopped in time. The limits have slack
- * for sanitizers and valgrind. */
+/* What limits of time are multiplied by: sanitizers are slow. */
+#if defined (__SANITIZE_ADDRESS__) || defined (__SANITIZE_THREAD__)
+#define PIPELINE_SLACK 6
+#else
+#define PIPELINE_SLACK 1
+#endif
+
+/* Aborts the program with @what unless stopped in time. */
 typedef struct _Watchdog Watchdog;
 Watchdog *watchdog_start (guint seconds, const char *what);
 void watchdog_stop (Watchdog *self);
