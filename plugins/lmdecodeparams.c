@@ -35,7 +35,7 @@ install_drawing (GObjectClass *klass, const RunnelSamplerParams *defaults)
       GST_LM_DECODE_PARAM_REPETITION_PENALTY,
       g_param_spec_double ("repetition-penalty", "Repetition penalty",
           "Makes tokens of prompt and reply less probable: divides positive "
-          "and multiplies negative logits (1: off)", G_MINDOUBLE, penalty,
+          "and multiplies negative logits (1: off)", 0.01, penalty,
           defaults->repetition_penalty, FLAGS));
   g_object_class_install_property (klass, GST_LM_DECODE_PARAM_PRESENCE_PENALTY,
       g_param_spec_double ("presence-penalty", "Presence penalty",
@@ -89,7 +89,9 @@ install_ending (GObjectClass *klass, const RunnelGenerationParams *defaults)
           FLAGS));
   g_object_class_install_property (klass, GST_LM_DECODE_PARAM_OVERFLOW_POLICY,
       g_param_spec_enum ("overflow-policy", "Overflow policy",
-          "What happens when a reply fills the context",
+          "What happens when a reply fills the context: shift drops the oldest "
+          "tokens after n-keep, a quarter of the context or more, and goes on; "
+          "the others end it with finish reason length",
           RUNNEL_TYPE_OVERFLOW_POLICY, defaults->overflow_policy, FLAGS));
   g_object_class_install_property (klass, GST_LM_DECODE_PARAM_N_KEEP,
       g_param_spec_uint ("n-keep", "Tokens to keep",

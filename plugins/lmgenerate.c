@@ -192,7 +192,8 @@ add_ghost_pad (GstLmGenerate *self, GstElement *child, const char *name,
                GstStaticPadTemplate *template)
 {
   g_autoptr (GstPad) target = gst_element_get_static_pad (child, name);
-  g_autoptr (GstPadTemplate) pad_template = gst_static_pad_template_get (template);
+  g_autoptr (GstPadTemplate) pad_template =
+      gst_static_pad_template_get (template);
 
   gst_element_add_pad (GST_ELEMENT (self),
       gst_ghost_pad_new_from_template (name, target, pad_template));

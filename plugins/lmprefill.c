@@ -498,7 +498,9 @@ install_properties (GObjectClass *klass)
           "cancellation get their turn", 1, 4096, DEFAULT_CHUNK, flags));
   g_object_class_install_property (klass, PROP_OVERFLOW_POLICY,
       g_param_spec_enum ("overflow-policy", "Overflow policy",
-          "What happens to a prompt that is longer than the context",
+          "What happens to a prompt that is longer than the context: error "
+          "fails it, truncate and shift cut out its middle after n-keep, stop "
+          "gives an empty reply with finish reason length",
           RUNNEL_TYPE_OVERFLOW_POLICY, RUNNEL_OVERFLOW_POLICY_ERROR, flags));
   g_object_class_install_property (klass, PROP_N_KEEP,
       g_param_spec_uint ("n-keep", "Tokens to keep",
