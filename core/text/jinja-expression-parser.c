@@ -367,7 +367,10 @@ parse_item (JinjaParser *self, JinjaExpression *object)
   JinjaExpression *tuple = NULL;
 
   jinja_expect (self, JINJA_TOKEN_LEFT_BRACKET);
-  index = parse_subscript (self, object);
+  if (jinja_token_is (self, JINJA_TOKEN_RIGHT_BRACKET))
+    index = jinja_expression_new (self, JINJA_EXPR_TUPLE); /* x[] is x[()] */
+  else
+    index = parse_subscript (self, object);
   while (!jinja_token_is (self, JINJA_TOKEN_RIGHT_BRACKET))
     {
       jinja_expect (self, JINJA_TOKEN_COMMA);

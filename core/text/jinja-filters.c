@@ -144,7 +144,7 @@ round_common (JinjaRun *run, const JinjaValue *self, gint64 precision)
       JinjaValue value = jinja_absolute (run, self);
       JinjaValue zero = jinja_integer (0);
       JinjaValue unit = jinja_integer (10);
-      JinjaValue power = jinja_integer (-MAX (precision, -30));
+      JinjaValue power = jinja_integer (-MAX (precision, -320));
       JinjaValue rest;
       JinjaValue twice;
       JinjaValue two = jinja_integer (2);
@@ -174,6 +174,13 @@ round_common (JinjaRun *run, const JinjaValue *self, gint64 precision)
     return *self;
   if (precision < -310)
     return jinja_float (copysign (0, number));
+  if (precision < 0 && number == floor (number))
+    {
+      JinjaValue whole = jinja_integer_from_double (run, number);
+
+      whole = round_common (run, &whole, precision);
+      return jinja_float (copysign (jinja_to_double (run, &whole), number));
+    }
   if (precision < 0)
     {
       scale = pow (10, (double) -precision);
@@ -226,13 +233,19 @@ FILTER (filter_filesizeformat)
   static const char *const prefixes[] = { "k", "M", "G", "T",
                                           "P", "E", "Z", "Y" };
   gboolean binary = jinja_boolean_or (run, &a[0], FALSE);
-  JinjaValue as_float = filter_float (run, self, a + 1);
-  double bytes = as_float.number;
+  double bytes;
   double base = binary ? 1024 : 1000;
   double unit = base * base;
   gsize i = 0;
   char number[64];
 
+  if (self->kind == JINJA_UNDEFINED)
+    jinja_raise_undefined (run, self);
+  if (jinja_is_number (self))
+    bytes = jinja_to_double (run, self);
+  else if (self->kind != JINJA_STRING
+           || !jinja_float_from_string (run, self, &bytes))
+    jinja_raise (run, "could not convert %s to float", jinja_type_name (self));
   if (bytes == 1)
     return jinja_string_c (run, "1 Byte");
   if (bytes < base)

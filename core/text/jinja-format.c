@@ -203,6 +203,12 @@ percent_conversion (Formatter *self)
   JinjaLayout layout = { .fill = ' ', .precision = -1 };
   JinjaValue value = jinja_missing ();
 
+  if (peek (self) == '%')
+    {
+      jinja_text_append_sub (self->run, self->text, self->format, self->at++,
+                             1);
+      return;
+    }
   if (peek (self) == '(')
     value = named_percent_argument (self);
   read_flags (self, &layout);
@@ -215,7 +221,8 @@ percent_conversion (Formatter *self)
   if (peek (self) == '.')
     {
       self->at++;
-      layout.precision = MAX (star_or_integer (self, 0), 0);
+      layout.precision = star_or_integer (self, 0);
+      layout.precision = MAX (layout.precision, 0);
     }
   while (peek (self) != '\0' && strchr ("hlL", peek (self)) != NULL)
     self->at++;
@@ -223,6 +230,8 @@ percent_conversion (Formatter *self)
   if (layout.type == '\0')
     jinja_raise (self->run, "incomplete format");
   self->at++;
+  if (value.kind == JINJA_MISSING)
+    value = next_percent_argument (self);
   if (layout.type == '%')
     {
       jinja_text_append_sub (self->run, self->text, self->format, self->at - 1,
@@ -230,9 +239,7 @@ percent_conversion (Formatter *self)
       return;
     }
   if (strchr ("sracdiuxXoeEfFgG", layout.type) == NULL)
-    jinja_raise (self->run, "unsupported format character '%c'", layout.type);
-  if (value.kind == JINJA_MISSING)
-    value = next_percent_argument (self);
+    jinja_raise (self->run, "unsupported format character");
   if (strchr ("srac", layout.type) != NULL)
     append_percent_string (self, &value, &layout);
   else
@@ -365,8 +372,9 @@ parse_layout (JinjaRun *run, const JinjaValue *specification)
   Formatter self = { .run = run, .format = specification };
   JinjaLayout layout = { .fill = ' ', .precision = -1 };
   const char *bytes = jinja_string_bytes (specification);
+  gboolean filled = specification->length > 1 && is_align (bytes[1]);
 
-  if (specification->length > 1 && is_align (bytes[1]))
+  if (filled)
     {
       layout.fill = bytes[0];
       layout.align = bytes[1];
@@ -385,11 +393,9 @@ parse_layout (JinjaRun *run, const JinjaValue *specification)
     }
   if (peek (&self) == '0')
     {
-      if (layout.align == 0)
-        {
-          layout.fill = '0';
-          layout.align = '=';
-        }
+      if (!filled)
+        layout.fill = '0';
+      layout.zeros = TRUE;
       self.at++;
     }
   layout.width = read_integer (&self, 0);
@@ -429,10 +435,22 @@ append_formatted (Formatter *self, const JinjaValue *value,
           value->kind == JINJA_FLOAT
           || (layout.type != 0 && strchr ("eEfFgG%", layout.type) != NULL);
 
+      if (layout.type == 'c' && !as_float)
+        {
+          append_percent_string (self, value, &layout);
+          return;
+        }
+      if (layout.zeros && layout.align == 0)
+        layout.align = '=';
       if (layout.type != 0
           && strchr (as_float ? "eEfFgGn%" : "bdnoxX", layout.type) == NULL)
         jinja_raise (self->run, "unknown format code '%c' for object of type "
                                 "'%s'", layout.type, jinja_type_name (value));
+      if (layout.grouping != 0 && layout.type != 0
+          && (layout.type == 'n'
+              || (layout.grouping == ',' && !as_float && layout.type != 'd')))
+        jinja_raise (self->run, "cannot specify '%c' with '%c'",
+                     layout.grouping, layout.type);
       if (as_float)
         jinja_append_float (self->run, self->text,
                             jinja_to_double (self->run, value), &layout);

@@ -21,6 +21,7 @@ typedef struct {
   char align; /* '<', '>', '^', '=', or 0: by type */
   char sign;  /* '+', ' ', or '-' */
   gboolean alternate;
+  gboolean zeros; /* a 0 before the width */
   char grouping; /* ',', '_', or 0 */
   gint64 width;
   gint64 precision; /* -1: none */

@@ -5,6 +5,7 @@
 #include "jinja-format.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "jinja-number.h"
 #include "jinja-text.h"
@@ -16,22 +17,47 @@ check_layout (JinjaRun *run, const JinjaLayout *layout)
     jinja_raise (run, "a width or precision is too large");
 }
 
-/* Groups the digits before the point by three. */
+/* Groups the digits before the point, after @zeros more of them. */
 static const char *
-group_digits (JinjaRun *run, const char *digits, char separator)
+group_digits (JinjaRun *run, const char *digits, const JinjaLayout *layout,
+              gsize zeros)
 {
-  gsize whole = strspn (digits, "0123456789");
+  gboolean by_four =
+      layout->type != 0 && strchr ("bxXo", layout->type) != NULL;
+  gsize whole =
+      strspn (digits, by_four ? "0123456789abcdefABCDEF" : "0123456789");
+  gsize group = by_four ? 4 : 3;
   JinjaText *text = jinja_text_new (run, strlen (digits) * 2);
 
-  for (gsize i = 0; i < whole; i++)
+  for (gsize i = 0; i < zeros + whole; i++)
     {
-      if (i > 0 && (whole - i) % 3 == 0)
-        jinja_text_append (run, text, &separator, 1, JINJA_DATA);
-      jinja_text_append (run, text, &digits[i], 1, JINJA_DATA);
+      if (i > 0 && (zeros + whole - i) % group == 0)
+        jinja_text_append (run, text, &layout->grouping, 1, JINJA_DATA);
+      jinja_text_append (run, text, i < zeros ? "0" : &digits[i - zeros], 1,
+                         JINJA_DATA);
     }
   jinja_text_append (run, text, digits + whole, strlen (digits + whole) + 1,
                      JINJA_DATA);
   return text->bytes;
+}
+
+/* Zeros that fill a field are grouped, too. */
+static const char *
+group_and_fill (JinjaRun *run, const char *digits, const JinjaLayout *layout,
+                gint64 width)
+{
+  const char *grouped = group_digits (run, digits, layout, 0);
+  gsize zeros = 0;
+
+  if (layout->align != '=' || layout->fill != '0')
+    return grouped;
+  /* So many at least; the separators take the rest of the room. */
+  if (width > (gint64) strlen (grouped))
+    zeros = ((gsize) width - strlen (grouped)) * 3 / 4;
+  grouped = group_digits (run, digits, layout, zeros);
+  while ((gint64) strlen (grouped) < width)
+    grouped = group_digits (run, digits, layout, ++zeros);
+  return grouped;
 }
 
 /* Sign, prefix and digits, padded; numbers go to the right. */
@@ -40,19 +66,19 @@ append_number (JinjaRun *run, JinjaText *text, gboolean negative,
                const char *prefix, const char *digits,
                const JinjaLayout *layout)
 {
-  const char *sign = negative               ? "-"
+  const char *sign = negative              ? "-"
                      : layout->sign == '+' ? "+"
                      : layout->sign == ' ' ? " "
-                                            : "";
-  gint64 length;
+                                           : "";
+  gint64 length = (gint64) (strlen (sign) + strlen (prefix));
   gint64 padding;
   gint64 left;
   char align = layout->align != 0 ? layout->align : '>';
 
   check_layout (run, layout);
   if (layout->grouping != 0)
-    digits = group_digits (run, digits, layout->grouping);
-  length = (gint64) (strlen (sign) + strlen (prefix) + strlen (digits));
+    digits = group_and_fill (run, digits, layout, layout->width - length);
+  length += (gint64) strlen (digits);
   padding = MAX (layout->width - length, 0);
   left = align == '<' ? 0 : align == '^' ? padding / 2 : padding;
   if (align != '=')
@@ -134,6 +160,41 @@ jinja_append_integer (JinjaRun *run, JinjaText *text,
                  layout);
 }
 
+/* Without a type, a precision means significant digits as with g, but the
+ * exponent appears one digit earlier, and there always is a point or one. */
+static void
+format_untyped (double magnitude, gint64 precision, gboolean alternate,
+                char *buffer, gsize size)
+{
+  char format[16];
+  char *exponent;
+  char *end;
+
+  precision = MAX (precision, 1);
+  g_snprintf (format, sizeof format, "%%%s.%de", alternate ? "#" : "",
+              (int) precision - 1);
+  g_ascii_formatd (buffer, (int) size, format, magnitude);
+  exponent = strchr (buffer, 'e');
+  if (atoi (exponent + 1) >= precision - 1 || atoi (exponent + 1) < -4)
+    {
+      end = exponent;
+      if (!alternate && strchr (buffer, '.') != NULL)
+        {
+          while (end[-1] == '0')
+            end--;
+          if (end[-1] == '.')
+            end--;
+        }
+      memmove (end, exponent, strlen (exponent) + 1);
+      return;
+    }
+  g_snprintf (format, sizeof format, "%%%s.%dg", alternate ? "#" : "",
+              (int) precision);
+  g_ascii_formatd (buffer, (int) size, format, magnitude);
+  if (strchr (buffer, '.') == NULL)
+    g_strlcat (buffer, ".0", size);
+}
+
 void
 jinja_append_float (JinjaRun *run, JinjaText *text, double number,
                     const JinjaLayout *layout)
@@ -154,20 +215,19 @@ jinja_append_float (JinjaRun *run, JinjaText *text, double number,
                sizeof buffer);
   else if (layout->type == 0 && precision < 0)
     g_strlcpy (buffer, jinja_float_repr (run, magnitude), sizeof buffer);
+  else if (layout->type == 0)
+    format_untyped (magnitude, precision, layout->alternate, buffer,
+                    sizeof buffer);
   else
     {
       char type = percent || layout->type == 'F' ? 'f'
-                  : layout->type == 0 || layout->type == 'n'
-                      ? 'g'
-                      : layout->type;
+                  : layout->type == 'n'          ? 'g'
+                                                 : layout->type;
 
       g_snprintf (format, sizeof format, "%%%s.%d%c",
                   layout->alternate ? "#" : "",
                   (int) (precision < 0 ? 6 : precision), type);
       g_ascii_formatd (buffer, sizeof buffer, format, magnitude);
-      /* Without a type the result still looks like a float. */
-      if (layout->type == 0 && strpbrk (buffer, ".e") == NULL)
-        g_strlcat (buffer, ".0", sizeof buffer);
     }
   if (percent)
     g_strlcat (buffer, "%", sizeof buffer);

@@ -81,6 +81,7 @@ jinja_run_loop (JinjaRun *run, JinjaScope *scope,
 {
   JinjaLoop *loop = jinja_new (run, JinjaLoop);
   JinjaScope *inner = NULL;
+  gboolean completed = FALSE;
 
   loop->statement = statement;
   loop->scope = scope;
@@ -91,6 +92,8 @@ jinja_run_loop (JinjaRun *run, JinjaScope *scope,
   loop->length = -1;
   while (advance (run, loop))
     {
+      JinjaFlow flow;
+
       if (inner == NULL || inner->captured)
         inner = jinja_scope_new (run, scope);
       inner->n_bindings = 0;
@@ -98,11 +101,14 @@ jinja_run_loop (JinjaRun *run, JinjaScope *scope,
       jinja_scope_set (run, inner, run->source->loop,
                        (JinjaValue) { .kind = JINJA_LOOP, .loop = loop });
       jinja_assign (run, inner, statement->loop.target, loop->current);
-      if (jinja_execute (run, inner, &statement->loop.body, out)
-          == JINJA_FLOW_BREAK)
+      flow = jinja_execute (run, inner, &statement->loop.body, out);
+      if (flow == JINJA_FLOW_BREAK)
         break;
+      completed |= flow == JINJA_FLOW_NEXT;
     }
-  if (loop->index0 >= 0)
+  /* Jinja2 takes note of an iteration at the end of the body, so that one
+   * that was left by break or continue does not count. */
+  if (completed)
     return JINJA_FLOW_NEXT;
   inner = jinja_scope_new (run, scope);
   jinja_scope_enter (run, inner, &statement->loop.otherwise);

@@ -590,6 +590,43 @@ calculate_small (JinjaArithmetic operation, gint64 x, gint64 y, gint64 *result)
     }
 }
 
+/* The quotient of two integers, rounded once. Beyond 2^53 their own rounding
+ * to double would show, so the integer quotient is made 62 bits long first;
+ * its last bit stands for all that is lost. */
+static double
+divide_integers (JinjaRun *run, const JinjaValue *a, const JinjaValue *b)
+{
+  double x = jinja_to_double (run, a);
+  double y = jinja_to_double (run, b);
+  JinjaValue two = jinja_integer (2);
+  JinjaValue shift;
+  JinjaValue scale;
+  JinjaValue dividend = jinja_absolute (run, a);
+  JinjaValue divisor = jinja_absolute (run, b);
+  JinjaValue quotient;
+  JinjaValue rest;
+  double result;
+
+  if ((fabs (x) <= 0x1p53 && fabs (y) <= 0x1p53) || x == 0)
+    return x / y;
+  if (!isfinite (x) || !isfinite (y))
+    jinja_raise (run, "integer division result too large for a float");
+  shift = jinja_integer (62 - (ilogb (x) - ilogb (y)));
+  scale = jinja_absolute (run, &shift);
+  scale = jinja_calculate (run, JINJA_POWER, &two, &scale);
+  if (shift.integer > 0)
+    dividend = jinja_calculate (run, JINJA_MULTIPLY, &dividend, &scale);
+  else
+    divisor = jinja_calculate (run, JINJA_MULTIPLY, &divisor, &scale);
+  quotient = jinja_calculate (run, JINJA_FLOOR_DIVIDE, &dividend, &divisor);
+  rest = jinja_calculate (run, JINJA_MODULO, &dividend, &divisor);
+  if (quotient.kind == JINJA_BIG) /* exactly 2^63 */
+    return x / y;
+  result = ldexp ((double) (quotient.integer | !jinja_number_is_zero (&rest)),
+                  (int) -shift.integer);
+  return (x < 0) != (y < 0) ? -result : result;
+}
+
 JinjaValue
 jinja_calculate (JinjaRun *run, JinjaArithmetic operation, const JinjaValue *a,
                  const JinjaValue *b)
@@ -602,8 +639,10 @@ jinja_calculate (JinjaRun *run, JinjaArithmetic operation, const JinjaValue *a,
   jinja_step (run, 1);
   if (divides && jinja_number_is_zero (b))
     jinja_raise (run, "division or modulo by zero");
-  if (a->kind == JINJA_FLOAT || b->kind == JINJA_FLOAT
-      || operation == JINJA_DIVIDE)
+  if (operation == JINJA_DIVIDE && jinja_is_integer (a)
+      && jinja_is_integer (b))
+    return jinja_float (divide_integers (run, a, b));
+  if (a->kind == JINJA_FLOAT || b->kind == JINJA_FLOAT)
     return calculate_doubles (run, operation, jinja_to_double (run, a),
                               jinja_to_double (run, b));
   if (operation == JINJA_POWER)

@@ -257,10 +257,13 @@ jinja_index (JinjaRun *run, const JinjaValue *value)
 }
 
 static JinjaValue
-repeat (JinjaRun *run, const JinjaValue *value, gint64 times)
+repeat (JinjaRun *run, const JinjaValue *value, const JinjaValue *count)
 {
+  gint64 times = jinja_index (run, count);
   JinjaValue result;
 
+  if (count->kind == JINJA_BIG)
+    jinja_raise (run, "cannot fit 'int' into an index-sized integer");
   times = MAX (times, 0);
   if (value->kind == JINJA_STRING)
     {
@@ -352,20 +355,20 @@ jinja_operate (JinjaRun *run, JinjaArithmetic operation, const JinjaValue *a,
     {
       if ((a->kind == JINJA_STRING || jinja_is_list (a))
           && jinja_is_integer (b))
-        return repeat (run, a, jinja_index (run, b));
+        return repeat (run, a, b);
       if ((b->kind == JINJA_STRING || jinja_is_list (b))
           && jinja_is_integer (a))
-        return repeat (run, b, jinja_index (run, a));
+        return repeat (run, b, a);
     }
   raise_operands (run, operation, a, b);
 }
 
-/* slice.indices (): where a slice of a sequence of @length begins and how
- * many items it has. */
+/* slice.indices (): where a slice of a sequence of @length begins and ends,
+ * and how many items it has. */
 static void
 slice_indices (JinjaRun *run, gint64 length, const JinjaValue *start,
                const JinjaValue *stop, gint64 step, gint64 *first,
-               gint64 *count)
+               gint64 *last, gint64 *count)
 {
   gint64 lower = step > 0 ? 0 : -1;
   gint64 upper = step > 0 ? length : length - 1;
@@ -383,6 +386,7 @@ slice_indices (JinjaRun *run, gint64 length, const JinjaValue *start,
       to = to < 0 ? MAX (to + length, lower) : MIN (to, upper);
     }
   *first = from;
+  *last = to;
   if (step > 0)
     *count = from < to ? (to - from - 1) / step + 1 : 0;
   else
@@ -443,6 +447,7 @@ jinja_slice (JinjaRun *run, const JinjaValue *object, const JinjaValue *start,
 {
   gint64 length;
   gint64 first;
+  gint64 last;
   gint64 count;
   gint64 stride = jinja_is_absent (step) ? 1 : jinja_index (run, step);
   JinjaValue result;
@@ -460,7 +465,7 @@ jinja_slice (JinjaRun *run, const JinjaValue *object, const JinjaValue *start,
   jinja_step (run, object->length / 64);
   /* A larger stride than the length takes one item, like the length does. */
   stride = CLAMP (stride, -length - 1, length + 1);
-  slice_indices (run, length, start, stop, stride, &first, &count);
+  slice_indices (run, length, start, stop, stride, &first, &last, &count);
   if (object->kind == JINJA_STRING)
     return slice_string (run, object, length, first, count, stride);
   if (object->kind == JINJA_RANGE)
@@ -469,7 +474,7 @@ jinja_slice (JinjaRun *run, const JinjaValue *object, const JinjaValue *start,
       range->start = object->range->start + first * object->range->step;
       range->step = object->range->step * stride;
       range->length = count;
-      range->stop = range->start + count * range->step;
+      range->stop = object->range->start + last * object->range->step;
       return (JinjaValue) { .kind = JINJA_RANGE, .range = range };
     }
   if (first == 0 && stride == 1)

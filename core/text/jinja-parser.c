@@ -159,12 +159,23 @@ parse_until (JinjaParser *self, JinjaBody *body, const char *const *end_names)
   parse_body (self, body, end_names);
 }
 
+/* A body with a scope of its own. It is not soft, even within an if. */
+static void
+parse_scope (JinjaParser *self, JinjaBody *body, const char *const *end_names)
+{
+  guint soft = self->soft;
+
+  self->soft = 0;
+  parse_until (self, body, end_names);
+  self->soft = soft;
+}
+
 static void
 parse_block_body (JinjaParser *self, JinjaBody *body, const char *end_name)
 {
   const char *const end_names[] = { end_name, NULL };
 
-  parse_until (self, body, end_names);
+  parse_scope (self, body, end_names);
   self->token++;
 }
 
@@ -217,7 +228,7 @@ parse_for (JinjaParser *self)
     statement->loop.test = jinja_parse_expression (self, TRUE);
   statement->loop.recursive = jinja_skip_name (self, "recursive");
   self->loops++;
-  parse_until (self, &statement->loop.body, end_names);
+  parse_scope (self, &statement->loop.body, end_names);
   self->loops--;
   if (jinja_skip_name (self, "else"))
     parse_block_body (self, &statement->loop.otherwise, "endfor");
@@ -455,7 +466,6 @@ find_statement (const JinjaParser *self)
     { "import", parse_unsupported },
     { "from", parse_unsupported },
     { "extends", parse_unsupported },
-    { "autoescape", parse_unsupported },
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (table); i++)

@@ -20,7 +20,7 @@ typedef struct {
   JinjaMacroDefinition *macro; /* the innermost, and those around it */
   struct _JinjaMacroNesting *nesting;
   guint loops; /* break and continue need one */
-  guint soft;  /* in a branch: unknown filters are an error only when run */
+  guint soft;  /* in a branch: an unknown filter is an error only when run */
 } JinjaParser;
 
 JinjaTemplate *jinja_parse (JinjaRun *run, const char *source, gsize length);

@@ -79,13 +79,7 @@ split_blanks (JinjaRun *run, const JinjaValue *string, gint64 max,
         return;
       if (max >= 0 && list->length >= max)
         {
-          JinjaValue rest = jinja_string_sub (string, at,
-                                              string->length - at);
-          JinjaValue blanks = jinja_missing ();
-
-          jinja_list_append (run, list,
-                             jinja_string_strip (run, &rest, &blanks,
-                                                 JINJA_STRIP_RIGHT));
+          append_piece (run, list, string, at, string->length);
           return;
         }
       start = at;
@@ -128,9 +122,7 @@ rsplit_blanks (JinjaRun *run, const JinjaValue *string, gint64 max,
         return;
       if (max >= 0 && list->length >= max)
         {
-          jinja_list_append (run, list,
-                             jinja_string_strip (run, &rest, &blanks,
-                                                 JINJA_STRIP_LEFT));
+          jinja_list_append (run, list, rest);
           return;
         }
       stop = at;

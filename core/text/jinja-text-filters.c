@@ -179,12 +179,13 @@ FILTER (filter_truncate)
   JinjaValue head;
   JinjaValue space = jinja_string_c (run, " ");
   JinjaValue pieces;
+  gint64 count;
 
-  jinja_check_string (run, self);
   if (length < end_count || leeway < 0)
     jinja_raise (run, "truncate to fewer characters than its end has");
-  if ((gint64) jinja_string_count (self) <= length + leeway)
+  if (jinja_length (self, &count) && count <= length + leeway)
     return *self;
+  jinja_check_string (run, self);
   head = jinja_string_sub (
       self, 0, jinja_string_offset (self, (gsize) (length - end_count)));
   if (!jinja_boolean_or (run, &a[1], FALSE))
@@ -264,6 +265,43 @@ FILTER (filter_urlencode)
   return jinja_text_string (text);
 }
 
+/* ' key="value"' of each member that is neither None nor undefined. */
+FILTER (filter_xmlattr)
+{
+  JinjaText *text = jinja_text_new (run, 0);
+  gboolean space = jinja_boolean_or (run, &a[0], TRUE);
+
+  if (self->kind == JINJA_UNDEFINED)
+    jinja_raise_undefined (run, self);
+  if (self->kind != JINJA_DICT)
+    jinja_raise (run, "'%s' object has no attribute 'items'",
+                 jinja_type_name (self));
+  for (guint32 i = 0; i < self->dict->n_entries; i++)
+    {
+      const JinjaEntry *entry = &self->dict->entries[i];
+      JinjaValue key;
+      JinjaValue value;
+
+      if (entry->value.kind == JINJA_NONE
+          || entry->value.kind == JINJA_UNDEFINED)
+        continue;
+      jinja_check_string (run, &entry->key);
+      for (guint32 k = 0; k < entry->key.length; k++)
+        if (memchr (" \t\n\r\f\v/>=", jinja_string_bytes (&entry->key)[k], 9))
+          jinja_raise (run, "invalid character in attribute name");
+      key = jinja_escape (run, &entry->key);
+      value = jinja_escape (run, &entry->value);
+      if (space)
+        jinja_text_append_c (run, text, " ");
+      space = TRUE;
+      jinja_text_append_string (run, text, &key);
+      jinja_text_append_c (run, text, "=\"");
+      jinja_text_append_string (run, text, &value);
+      jinja_text_append_c (run, text, "\"");
+    }
+  return jinja_text_string (text);
+}
+
 /* Tags go, runs of blanks become one. */
 FILTER (filter_striptags)
 {
@@ -311,5 +349,6 @@ const JinjaBuiltin jinja_text_filters[] = {
   { "center", "width", .call = filter_center },
   { "urlencode", "", .call = filter_urlencode },
   { "striptags", "", .call = filter_striptags },
+  { "xmlattr", "autospace", .call = filter_xmlattr },
   { NULL },
 };

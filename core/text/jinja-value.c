@@ -403,6 +403,7 @@ next_character (JinjaIterator *iterator, JinjaValue *item)
   size = jinja_utf8_size (jinja_string_bytes (over)[iterator->next]);
   *item = jinja_string_sub (over, iterator->next,
                             MIN (size, over->length - iterator->next));
+  item->markup = FALSE; /* only a subscript keeps it */
   iterator->next += size;
   return TRUE;
 }
