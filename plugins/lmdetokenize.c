@@ -57,7 +57,8 @@ struct _GstLmDetokenize {
   GHashTable *replies;      /* id → Reply; streaming thread */
 };
 
-G_DECLARE_FINAL_TYPE (GstLmDetokenize, gst_lm_detokenize, GST, LM_DETOKENIZE, GstLmFilter)
+G_DECLARE_FINAL_TYPE (GstLmDetokenize, gst_lm_detokenize, GST, LM_DETOKENIZE,
+                      GstLmFilter)
 G_DEFINE_FINAL_TYPE (GstLmDetokenize, gst_lm_detokenize, GST_TYPE_LM_FILTER)
 GST_ELEMENT_REGISTER_DEFINE (lmdetokenize, "lmdetokenize", GST_RANK_NONE,
                              gst_lm_detokenize_get_type ())

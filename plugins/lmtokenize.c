@@ -41,7 +41,8 @@ struct _GstLmTokenize {
   gboolean parse_special; /* under the object lock */
 };
 
-G_DECLARE_FINAL_TYPE (GstLmTokenize, gst_lm_tokenize, GST, LM_TOKENIZE, GstLmFilter)
+G_DECLARE_FINAL_TYPE (GstLmTokenize, gst_lm_tokenize, GST, LM_TOKENIZE,
+                      GstLmFilter)
 G_DEFINE_FINAL_TYPE (GstLmTokenize, gst_lm_tokenize, GST_TYPE_LM_FILTER)
 GST_ELEMENT_REGISTER_DEFINE (lmtokenize, "lmtokenize", GST_RANK_NONE,
                              gst_lm_tokenize_get_type ())

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "caps.h"
 #include "events.h"
+#include "filter-private.h"
 #include "request-meta.h"
 #include "request.h"
 #include "text-framer.h"
@@ -74,7 +75,8 @@ send_caps (GstLmFilter *self, GstCaps *caps)
   if (!gst_pad_peer_query_accept_caps (priv->srcpad, caps) ||
       !gst_pad_push_event (priv->srcpad, gst_event_new_caps (caps)))
     {
-      if (gst_lm_filter_is_flushing (self) || GST_PAD_IS_FLUSHING (priv->srcpad))
+      if (gst_lm_filter_is_flushing (self) ||
+          GST_PAD_IS_FLUSHING (priv->srcpad))
         return GST_FLOW_FLUSHING;
       post_refused_caps (self, caps);
       return GST_FLOW_NOT_NEGOTIATED;
@@ -173,6 +175,34 @@ pass_ended (GstLmFilter *self, GstBuffer *request)
       NULL);
 }
 
+/* The model of the stream: text carries none, so that whoever makes tokens of
+ * it asks who will read them. */
+static RunnelModel *
+find_stream_model (GstLmFilter *self, GstLmRequestMeta *meta)
+{
+  GstLmFilterPrivate *priv = PRIVATE (self);
+  g_autoptr (RunnelModel) own = NULL;
+
+  if (meta->model != NULL)
+    return g_object_ref (meta->model);
+  own = gst_lm_model_holder_dup_own_model (priv->holder);
+  if (own != NULL || priv->framer == NULL)
+    return NULL;
+  return gst_lm_pad_query_model (priv->srcpad);
+}
+
+static GstFlowReturn
+wait_for_model (GstLmFilter *self, GstLmRequestMeta *meta)
+{
+  GstLmFilterPrivate *priv = PRIVATE (self);
+  g_autoptr (RunnelModel) model = NULL;
+
+  if (priv->holder == NULL)
+    return GST_FLOW_OK;
+  model = find_stream_model (self, meta);
+  return gst_lm_model_holder_wait (priv->holder, model);
+}
+
 /* Takes @buffer. */
 static GstFlowReturn
 handle_request (GstLmFilter *self, GstBuffer *buffer)
@@ -181,12 +211,11 @@ handle_request (GstLmFilter *self, GstBuffer *buffer)
   GstLmRequestMeta *meta = gst_lm_buffer_ensure_request_meta (&buffer);
   g_autoptr (GstBuffer) request = buffer;
   g_autoptr (GError) error = NULL;
-  GstFlowReturn ret = GST_FLOW_OK;
+  GstFlowReturn ret;
 
   if (gst_lm_filter_is_flushing (self))
     return GST_FLOW_FLUSHING;
-  if (priv->holder != NULL)
-    ret = gst_lm_model_holder_wait (priv->holder, meta->model);
+  ret = wait_for_model (self, meta);
   if (ret == GST_FLOW_OK)
     ret = prepare_stream (self, request);
   if (ret != GST_FLOW_OK)
@@ -389,91 +418,6 @@ src_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return GST_LM_FILTER_GET_CLASS (self)->src_event (self, event);
 }
 
-static gboolean
-answer_model (GstLmFilter *self, GstQuery *query)
-{
-  GstLmFilterPrivate *priv = PRIVATE (self);
-  g_autoptr (RunnelModel) model = NULL;
-
-  if (priv->holder != NULL)
-    model = gst_lm_model_holder_dup_own_model (priv->holder);
-  if (model != NULL)
-    gst_lm_query_set_model (query, model);
-  return model != NULL;
-}
-
-/* The template's caps; tokens only of the vocabulary that we know to be
- * ours, so that different ones do not link. */
-static GstCaps *
-get_pad_caps (GstLmFilter *self, GstPad *pad)
-{
-  GstLmFilterPrivate *priv = PRIVATE (self);
-  g_autoptr (RunnelTokenizer) tokenizer = NULL;
-  GstCaps *caps = gst_pad_get_pad_template_caps (pad);
-
-  if (priv->holder == NULL ||
-      !gst_structure_has_name (gst_caps_get_structure (caps, 0),
-                               GST_LM_CAPS_TOKENS))
-    return caps;
-  tokenizer = gst_lm_model_holder_dup_own_tokenizer (priv->holder);
-  if (tokenizer == NULL)
-    return caps;
-  gst_caps_unref (caps);
-  return gst_lm_caps_new_tokens (tokenizer);
-}
-
-static void
-answer_caps (GstLmFilter *self, GstPad *pad, GstQuery *query)
-{
-  g_autoptr (GstCaps) caps = get_pad_caps (self, pad);
-  g_autoptr (GstCaps) result = NULL;
-  GstCaps *filter;
-
-  gst_query_parse_caps (query, &filter);
-  if (filter != NULL)
-    result = gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST);
-  else
-    result = gst_caps_ref (caps);
-  gst_query_set_caps_result (query, result);
-}
-
-/* By template alone: another vocabulary is refused with a message, when its
- * caps event arrives. */
-static void
-answer_accept_caps (GstPad *pad, GstQuery *query)
-{
-  g_autoptr (GstCaps) template_caps = gst_pad_get_pad_template_caps (pad);
-  GstCaps *caps;
-
-  gst_query_parse_accept_caps (query, &caps);
-  gst_query_set_accept_caps_result (query,
-                                    gst_caps_is_subset (caps, template_caps));
-}
-
-static gboolean
-pad_query (GstPad *pad, GstObject *parent, GstQuery *query)
-{
-  GstLmFilter *self = GST_LM_FILTER (parent);
-
-  switch (GST_QUERY_TYPE (query))
-    {
-    case GST_QUERY_CAPS:
-      answer_caps (self, pad, query);
-      return TRUE;
-    case GST_QUERY_ACCEPT_CAPS:
-      answer_accept_caps (pad, query);
-      return TRUE;
-    case GST_QUERY_CUSTOM:
-      if (GST_PAD_IS_SINK (pad) && gst_lm_query_is_model (query) &&
-          answer_model (self, query))
-        return TRUE;
-      break;
-    default:
-      break;
-    }
-  return gst_pad_query_default (pad, parent, query);
-}
-
 static GstStateChangeReturn
 gst_lm_filter_change_state (GstElement *element, GstStateChange transition)
 {
@@ -522,7 +466,7 @@ add_pad (GstLmFilter *self, const gchar *name)
   GstPad *pad = gst_pad_new_from_template (
       gst_element_class_get_pad_template (klass, name), name);
 
-  gst_pad_set_query_function (pad, pad_query);
+  gst_pad_set_query_function (pad, gst_lm_filter_query);
   gst_element_add_pad (GST_ELEMENT (self), pad);
   return pad;
 }

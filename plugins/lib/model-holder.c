@@ -383,8 +383,8 @@ fail_without_model (GstLmModelHolder *self)
 {
   g_autoptr (GError) error = g_error_new (
       RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
-      "%s has no model and its stream names none: set its property "
-      "model=FILE, or that of the lmtokenize before it",
+      "%s has no model, and no element before or after it names one: set "
+      "model=FILE on it or on the pipeline's lmtokenize",
       GST_OBJECT_NAME (self->element));
 
   gst_lm_element_post_error (self->element, error);

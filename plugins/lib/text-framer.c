@@ -88,8 +88,9 @@ static void
 split_spans (GstLmTextFramer *self, GstBuffer *request, gsize length,
              gsize end)
 {
-  g_autoptr (GArray) taken = g_array_new (FALSE, FALSE, sizeof (RunnelTextSpan));
-  g_autoptr (GArray) kept = g_array_new (FALSE, FALSE, sizeof (RunnelTextSpan));
+  const guint size = sizeof (RunnelTextSpan);
+  g_autoptr (GArray) taken = g_array_new (FALSE, FALSE, size);
+  g_autoptr (GArray) kept = g_array_new (FALSE, FALSE, size);
 
   for (guint i = 0; i < self->spans->len; i++)
     {

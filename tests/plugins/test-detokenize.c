@@ -122,8 +122,10 @@ test_incomplete (void)
   to_bytes ("a\xf0\x9f\xa6", tokens);
   for (gsize i = 0; i < 4; i++)
     {
-      push_part (keep, 1, (Part) { tokens + i, 1, GST_LM_TEXT_END_NONE, i == 3 });
-      push_part (drop, 2, (Part) { tokens + i, 1, GST_LM_TEXT_END_NONE, i == 3 });
+      Part part = { tokens + i, 1, GST_LM_TEXT_END_NONE, i == 3 };
+
+      push_part (keep, 1, part);
+      push_part (drop, 2, part);
     }
   expect_output (keep, "[a][\xef\xbf\xbd]|");
   expect_output (drop, "[a][]|");

@@ -209,6 +209,23 @@ test_own_model (void)
   pipeline_free (pipeline);
 }
 
+/* Text asks downstream where its model is. */
+static void
+test_model_downstream (void)
+{
+  g_autoptr (GArray) alone = reply_of (models[1]);
+  GstElement *pipeline = pipeline_new ("lmprompt text=\"the user\" ! "
+      "lmtokenize ! identity ! lmprefill model=%s ! lmdecode temperature=0 "
+      "max-tokens=12" SINK, models[1]);
+  g_autoptr (Recorder) out = recorder_new (pipeline, "out");
+  g_autoptr (GArray) reply = NULL;
+
+  pipeline_run (pipeline);
+  reply = recorder_get_reply (out, 0);
+  assert_same_reply (reply, alone);
+  pipeline_free (pipeline);
+}
+
 static void
 check_property (GstElement *element, GParamSpec *spec)
 {
@@ -292,6 +309,7 @@ main (int argc, char **argv)
   g_test_add_func ("/negotiation/refused-caps", test_refused_caps);
   g_test_add_func ("/negotiation/two-models", test_two_models);
   g_test_add_func ("/negotiation/own-model", test_own_model);
+  g_test_add_func ("/negotiation/model-downstream", test_model_downstream);
   g_test_add_func ("/negotiation/manual", test_manual);
   status = g_test_run ();
   for (guint i = 0; i < G_N_ELEMENTS (models); i++)

@@ -182,8 +182,9 @@ test_foreign_vocabulary (void)
       "lmtokenize model=$MODEL name=a ! lmdetokenize model=%s name=b",
       element_test_foreign_model ());
   g_autoptr (ElementTest) test = element_test_new (launch, GST_LM_CAPS_TEXT);
-  g_autoptr (GstElement) a = gst_bin_get_by_name (GST_BIN (test->harness->element), "a");
-  g_autoptr (GstElement) b = gst_bin_get_by_name (GST_BIN (test->harness->element), "b");
+  GstBin *bin = GST_BIN (test->harness->element);
+  g_autoptr (GstElement) a = gst_bin_get_by_name (bin, "a");
+  g_autoptr (GstElement) b = gst_bin_get_by_name (bin, "b");
   GstFlowReturn ret = element_test_push (test, "the");
 
   g_assert_true (ret == GST_FLOW_NOT_NEGOTIATED || ret == GST_FLOW_ERROR);
