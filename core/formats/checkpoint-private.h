@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "../model/architecture.h"
 #include "checkpoint.h"
 
 G_BEGIN_DECLS
@@ -24,15 +25,6 @@ struct _RunnelCheckpoint {
   char *content_id;
 };
 
-/* How files store the decoders of one architecture. */
-typedef struct {
-  const char *name;               /* in GGUF, and model_type in config.json */
-  const char *hf_class;           /* in "architectures" of config.json */
-  RunnelRopeStyle gguf_rope;      /* of the rows of attn_q and attn_k */
-  gboolean qkv_bias;
-  gboolean qk_norm;
-} RunnelDecoderLayout;
-
 /* Sizes that no model of this kind comes near, so that products of two of
  * them fit 64 bits and sums of rows fit 32. */
 #define RUNNEL_MAX_EMBD 65536
@@ -42,20 +34,14 @@ typedef struct {
 #define RUNNEL_MAX_VOCAB (1 << 24)
 #define RUNNEL_MAX_CONTEXT (1 << 28)
 
-/* NULL with an error naming @file for architectures without a layout. */
-const RunnelDecoderLayout *runnel_decoder_layout (const char *architecture,
-                                                  const char *file,
-                                                  GError **error);
-/* The GGUF name of a Hugging Face tensor, or NULL. */
-char *runnel_decoder_gguf_name (const char *hf_name);
-
 /* Ranges and divisibility, whatever the format. */
 gboolean runnel_checkpoint_check_hyperparameters (RunnelCheckpoint *self,
                                                   GError **error);
 /* Every tensor known, of its shape and of a fitting type; none missing. */
-gboolean runnel_checkpoint_check_tensors (RunnelCheckpoint *self,
-                                          const RunnelDecoderLayout *layout,
-                                          GError **error);
+gboolean
+runnel_checkpoint_check_tensors (RunnelCheckpoint *self,
+                                 const RunnelArchitecture *architecture,
+                                 GError **error);
 
 void runnel_checkpoint_add_tensor (RunnelCheckpoint *self,
                                    const RunnelTensor *tensor,

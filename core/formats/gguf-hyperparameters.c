@@ -284,11 +284,11 @@ read_vocabulary (Reader *self, RunnelHyperparameters *hp)
   return FALSE;
 }
 
-static const RunnelDecoderLayout *
+static const RunnelArchitecture *
 read_architecture (Reader *self, RunnelHyperparameters *hp)
 {
   g_autofree char *name = NULL;
-  const RunnelDecoderLayout *layout;
+  const RunnelArchitecture *found;
 
   if (!runnel_gguf_dup_string_or_null (self->gguf, "general.architecture",
           &name, self->error))
@@ -299,14 +299,14 @@ read_architecture (Reader *self, RunnelHyperparameters *hp)
         runnel_gguf_name (self->gguf));
     return NULL;
   }
-  layout = runnel_decoder_layout (name, runnel_gguf_name (self->gguf),
+  found = runnel_architecture_find (name, runnel_gguf_name (self->gguf),
       self->error);
-  if (layout != NULL) {
+  if (found != NULL) {
     g_strlcpy (hp->architecture, name, sizeof hp->architecture);
-    self->architecture = layout->name;
-    hp->rope_style = layout->gguf_rope;
+    self->architecture = found->name;
+    hp->rope_style = found->gguf_rope;
   }
-  return layout;
+  return found;
 }
 
 gboolean
@@ -315,7 +315,7 @@ runnel_checkpoint_read_gguf (RunnelCheckpoint *self, RunnelLoadMode mode,
 {
   RunnelHyperparameters *hp = &self->hyperparameters;
   Reader reader = { NULL };
-  const RunnelDecoderLayout *layout;
+  const RunnelArchitecture *architecture;
 
   self->gguf = runnel_gguf_open (self->path, mode, error);
   if (self->gguf == NULL)
@@ -324,8 +324,8 @@ runnel_checkpoint_read_gguf (RunnelCheckpoint *self, RunnelLoadMode mode,
   reader.error = error;
   if (!check_general (&reader))
     return FALSE;
-  layout = read_architecture (&reader, hp);
-  if (layout == NULL ||
+  architecture = read_architecture (&reader, hp);
+  if (architecture == NULL ||
       !read_sizes (&reader, hp) ||
       !check_keys (&reader, hp) ||
       !runnel_gguf_get_double (self->gguf,
@@ -342,5 +342,5 @@ runnel_checkpoint_read_gguf (RunnelCheckpoint *self, RunnelLoadMode mode,
     runnel_checkpoint_add_tensor (self, tensor, tensor->name);
   }
   return runnel_checkpoint_check_hyperparameters (self, error) &&
-      runnel_checkpoint_check_tensors (self, layout, error);
+      runnel_checkpoint_check_tensors (self, architecture, error);
 }

@@ -15,7 +15,7 @@
 typedef struct {
   RunnelJson *json;
   const RunnelJsonNode *root;
-  const RunnelDecoderLayout *layout;
+  const RunnelArchitecture *architecture;
   GError **error;
 } Config;
 
@@ -156,7 +156,7 @@ static gboolean
 refuse (Config *self, const char *key)
 {
   return fail (self, RUNNEL_ERROR_UNSUPPORTED, "'%s' asks for something that "
-      "is not supported in architecture '%s'", key, self->layout->name);
+      "is not supported in architecture '%s'", key, self->architecture->name);
 }
 
 static gboolean
@@ -203,11 +203,11 @@ check_class (Config *self)
 
     if (runnel_json_node_kind (name) == RUNNEL_JSON_STRING &&
         strcmp (runnel_json_node_string (name, NULL),
-            self->layout->hf_class) == 0)
+            self->architecture->hf_class) == 0)
       return TRUE;
   }
   return fail (self, RUNNEL_ERROR_UNSUPPORTED,
-      "'architectures' does not hold %s", self->layout->hf_class);
+      "'architectures' does not hold %s", self->architecture->hf_class);
 }
 
 static gboolean
@@ -224,7 +224,8 @@ check_supported (Config *self, const RunnelHyperparameters *hp)
     return fail (self, RUNNEL_ERROR_UNSUPPORTED,
         "'hidden_act' is '%s'; only silu is supported", activation);
   /* Qwen2 has its biases whatever this key says. */
-  if (bias && !self->layout->qkv_bias)
+  if (bias &&
+      !runnel_architecture_needs (self->architecture, hp, RUNNEL_PART_Q_BIAS))
     return refuse (self, "attention_bias");
   for (guint i = 0; i < G_N_ELEMENTS (neutral_keys); i++) {
     const RunnelJsonNode *node = find (self->root, neutral_keys[i].key);
@@ -377,8 +378,9 @@ read_sizes (Config *self, RunnelHyperparameters *hp)
     return fail (self, RUNNEL_ERROR_MISMATCH, "'head_dim' is missing, and a "
         "'hidden_size' of %u is no multiple of %u heads", hp->n_embd,
         hp->n_heads);
-  /* Qwen3 alone does not derive it when it is absent. */
-  head_dim = self->layout->qk_norm ? 128 : MAX (hp->n_embd / hp->n_heads, 1);
+  head_dim = self->architecture->hf_head_dim;
+  if (head_dim == 0)
+    head_dim = MAX (hp->n_embd / hp->n_heads, 1);
   if (!get_uint_or (self, self->root, "head_dim", RUNNEL_MAX_HEAD_DIM,
           head_dim, &hp->head_dim))
     return FALSE;
@@ -398,11 +400,11 @@ read_config (Config *self, RunnelHyperparameters *hp)
     return FALSE;
   if (type == NULL)
     return fail (self, RUNNEL_ERROR_MALFORMED, "'model_type' is missing");
-  self->layout = runnel_decoder_layout (type, runnel_json_name (self->json),
-      self->error);
-  if (self->layout == NULL)
+  self->architecture = runnel_architecture_find (type,
+      runnel_json_name (self->json), self->error);
+  if (self->architecture == NULL)
     return FALSE;
-  g_strlcpy (hp->architecture, self->layout->name, sizeof hp->architecture);
+  g_strlcpy (hp->architecture, type, sizeof hp->architecture);
   return read_sizes (self, hp) &&
       get_double_or (self, self->root, "rms_norm_eps", 1e-6,
           &hp->norm_epsilon) &&
@@ -440,17 +442,19 @@ add_tensors (RunnelCheckpoint *self, GError **error)
     const RunnelTensor *tensor =
         runnel_safetensors_tensor (self->safetensors, i);
     g_autofree char *name = NULL;
+    RunnelPart part;
+    guint layer;
 
     if (is_ignored (tensor->name, &self->hyperparameters))
       continue;
-    name = runnel_decoder_gguf_name (tensor->name);
-    if (name == NULL) {
+    if (!runnel_part_find_hf (tensor->name, &part, &layer)) {
       g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
           "%s: tensor '%s' is not supported in architecture '%s'",
           runnel_mapping_name (tensor->mapping), tensor->name,
           self->hyperparameters.architecture);
       return FALSE;
     }
+    name = runnel_part_dup_name (part, layer);
     runnel_checkpoint_add_tensor (self, tensor, name);
   }
   return TRUE;
@@ -480,7 +484,7 @@ runnel_checkpoint_read_hugging_face (RunnelCheckpoint *self,
     return FALSE;
   self->safetensors = runnel_safetensors_open (self->path, mode, error);
   if (self->safetensors == NULL || !add_tensors (self, error) ||
-      !runnel_checkpoint_check_tensors (self, reader.layout, error))
+      !runnel_checkpoint_check_tensors (self, reader.architecture, error))
     return FALSE;
   *config = g_steal_pointer (&bytes);
   return TRUE;

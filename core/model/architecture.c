@@ -4,6 +4,8 @@
  */
 #include "architecture.h"
 
+#include <string.h>
+
 #include "../error.h"
 
 #define BIT(part) (G_GUINT64_CONSTANT (1) << (part))
@@ -23,158 +25,182 @@
 /* Pre-norm decoders with rotary positions, grouped-query attention and a
  * gated MLP; they differ in what surrounds q, k and v. */
 static const RunnelArchitecture architectures[] = {
-  { "llama", DECODER, OUTPUT | ROPE_FACTORS },
-  { "qwen2", DECODER | QKV_BIASES, OUTPUT },
-  { "qwen3", DECODER | HEAD_NORMS, OUTPUT },
+  { "llama", "LlamaForCausalLM", RUNNEL_ROPE_PAIRS, 0,
+    DECODER, OUTPUT | ROPE_FACTORS },
+  { "qwen2", "Qwen2ForCausalLM", RUNNEL_ROPE_HALVES, 0,
+    DECODER | QKV_BIASES, OUTPUT },
+  { "qwen3", "Qwen3ForCausalLM", RUNNEL_ROPE_HALVES, 128,
+    DECODER | HEAD_NORMS, OUTPUT },
 };
 
-static const char *const part_names[RUNNEL_N_PARTS] = {
-  "attn_norm.weight", "attn_q.weight", "attn_k.weight", "attn_v.weight",
-  "attn_output.weight", "attn_q.bias", "attn_k.bias", "attn_v.bias",
-  "attn_q_norm.weight", "attn_k_norm.weight", "ffn_norm.weight",
-  "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight",
-  "token_embd.weight", "output_norm.weight", "output.weight",
-  "rope_freqs.weight",
+typedef enum { ONE, EMBD, FF, QUERY, KEY, HEAD, VOCAB, HALF_ROPE } Size;
+
+/* Names of a layer's parts follow "blk.N." and "model.layers.N.". */
+static const struct {
+  const char *gguf;
+  const char *hf;            /* NULL: such files do not have it */
+  Size columns, rows;
+} parts[RUNNEL_N_PARTS] = {
+  [RUNNEL_PART_ATTN_NORM]
+    = { "attn_norm.weight", "input_layernorm.weight", EMBD, ONE },
+  [RUNNEL_PART_Q]
+    = { "attn_q.weight", "self_attn.q_proj.weight", EMBD, QUERY },
+  [RUNNEL_PART_K] = { "attn_k.weight", "self_attn.k_proj.weight", EMBD, KEY },
+  [RUNNEL_PART_V] = { "attn_v.weight", "self_attn.v_proj.weight", EMBD, KEY },
+  [RUNNEL_PART_O]
+    = { "attn_output.weight", "self_attn.o_proj.weight", QUERY, EMBD },
+  [RUNNEL_PART_Q_BIAS] = { "attn_q.bias", "self_attn.q_proj.bias", QUERY, ONE },
+  [RUNNEL_PART_K_BIAS] = { "attn_k.bias", "self_attn.k_proj.bias", KEY, ONE },
+  [RUNNEL_PART_V_BIAS] = { "attn_v.bias", "self_attn.v_proj.bias", KEY, ONE },
+  [RUNNEL_PART_Q_NORM]
+    = { "attn_q_norm.weight", "self_attn.q_norm.weight", HEAD, ONE },
+  [RUNNEL_PART_K_NORM]
+    = { "attn_k_norm.weight", "self_attn.k_norm.weight", HEAD, ONE },
+  [RUNNEL_PART_FFN_NORM]
+    = { "ffn_norm.weight", "post_attention_layernorm.weight", EMBD, ONE },
+  [RUNNEL_PART_GATE] = { "ffn_gate.weight", "mlp.gate_proj.weight", EMBD, FF },
+  [RUNNEL_PART_UP] = { "ffn_up.weight", "mlp.up_proj.weight", EMBD, FF },
+  [RUNNEL_PART_DOWN] = { "ffn_down.weight", "mlp.down_proj.weight", FF, EMBD },
+  [RUNNEL_PART_EMBEDDING]
+    = { "token_embd.weight", "model.embed_tokens.weight", EMBD, VOCAB },
+  [RUNNEL_PART_OUTPUT_NORM]
+    = { "output_norm.weight", "model.norm.weight", EMBD, ONE },
+  [RUNNEL_PART_OUTPUT] = { "output.weight", "lm_head.weight", EMBD, VOCAB },
+  [RUNNEL_PART_ROPE_FACTORS] = { "rope_freqs.weight", NULL, HALF_ROPE, ONE },
 };
 
 const RunnelArchitecture *
-runnel_architecture_find (const char *name, const char *path, GError **error)
+runnel_architecture_find (const char *name, const char *file, GError **error)
 {
   g_autoptr (GString) known = g_string_new (NULL);
 
   for (guint i = 0; i < G_N_ELEMENTS (architectures); i++) {
-    if (g_strcmp0 (name, architectures[i].name) == 0)
+    if (strcmp (name, architectures[i].name) == 0)
       return &architectures[i];
     g_string_append_printf (known, "%s%s", i > 0 ? ", " : "",
         architectures[i].name);
   }
   g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-      "%s: architecture '%s' is not supported; supported are %s", path, name,
+      "%s: architecture '%s' is not supported (%s are)", file, name,
       known->str);
   return NULL;
 }
+
+gboolean
+runnel_architecture_needs (const RunnelArchitecture *self,
+                           const RunnelHyperparameters *hp, RunnelPart part)
+{
+  return (self->parts & BIT (part)) != 0
+      || (part == RUNNEL_PART_OUTPUT && !hp->tied);
+}
+
+gboolean
+runnel_architecture_allows (const RunnelArchitecture *self,
+                            const RunnelHyperparameters *hp, RunnelPart part)
+{
+  if (part == RUNNEL_PART_OUTPUT && hp->tied)
+    return FALSE;
+  return ((self->parts | self->optional) & BIT (part)) != 0;
+}
+
+/* ---- Names ------------------------------------------------------------------ */
 
 char *
 runnel_part_dup_name (RunnelPart part, guint layer)
 {
   if (part < RUNNEL_N_LAYER_PARTS)
-    return g_strdup_printf ("blk.%u.%s", layer, part_names[part]);
-  return g_strdup (part_names[part]);
+    return g_strdup_printf ("blk.%u.%s", layer, parts[part].gguf);
+  return g_strdup (parts[part].gguf);
+}
+
+char *
+runnel_part_dup_hf_name (RunnelPart part, guint layer)
+{
+  if (part < RUNNEL_N_LAYER_PARTS)
+    return g_strdup_printf ("model.layers.%u.%s", layer, parts[part].hf);
+  return g_strdup (parts[part].hf);
+}
+
+/* Splits "blk.12.attn_q.weight" after its prefix; the number as it would be
+ * written, so that a layer has one name only. */
+static gboolean
+split_layer (const char *name, const char *prefix, guint *layer,
+             const char **rest)
+{
+  const char *at = name + strlen (prefix);
+  guint value = 0;
+
+  if (!g_str_has_prefix (name, prefix) || !g_ascii_isdigit (*at)
+      || (at[0] == '0' && g_ascii_isdigit (at[1])))
+    return FALSE;
+  for (; g_ascii_isdigit (*at) && value <= RUNNEL_MAX_LAYERS; at++)
+    value = value * 10 + g_ascii_digit_value (*at);
+  if (*at != '.')
+    return FALSE;
+  *layer = value;
+  *rest = at + 1;
+  return TRUE;
+}
+
+static gboolean
+find (const char *name, gboolean hf, RunnelPart *ret_part, guint *ret_layer)
+{
+  const char *rest = name;
+  guint first = RUNNEL_N_LAYER_PARTS, end = RUNNEL_N_PARTS, layer = 0;
+
+  if (split_layer (name, hf ? "model.layers." : "blk.", &layer, &rest)) {
+    first = 0;
+    end = RUNNEL_N_LAYER_PARTS;
+  }
+  for (guint part = first; part < end; part++)
+    if (g_strcmp0 (rest, hf ? parts[part].hf : parts[part].gguf) == 0) {
+      *ret_part = part;
+      *ret_layer = layer;
+      return TRUE;
+    }
+  return FALSE;
+}
+
+gboolean
+runnel_part_find (const char *name, RunnelPart *ret_part, guint *ret_layer)
+{
+  return find (name, FALSE, ret_part, ret_layer);
+}
+
+gboolean
+runnel_part_find_hf (const char *hf_name, RunnelPart *ret_part,
+                     guint *ret_layer)
+{
+  return find (hf_name, TRUE, ret_part, ret_layer);
+}
+
+/* ---- Shapes ----------------------------------------------------------------- */
+
+static guint64
+resolve_size (Size size, const RunnelHyperparameters *hp)
+{
+  switch (size) {
+    case EMBD: return hp->n_embd;
+    case FF: return hp->n_ff;
+    case QUERY: return (guint64) hp->n_heads * hp->head_dim;
+    case KEY: return (guint64) hp->n_kv_heads * hp->head_dim;
+    case HEAD: return hp->head_dim;
+    case VOCAB: return hp->n_vocab;
+    case HALF_ROPE: return hp->rope_dimensions / 2;
+    default: return 1;
+  }
 }
 
 void
 runnel_part_get_dims (RunnelPart part, const RunnelHyperparameters *hp,
                       guint64 ret_dims[2])
 {
-  guint64 n_q = (guint64) hp->n_heads * hp->head_dim;
-  guint64 n_kv = (guint64) hp->n_kv_heads * hp->head_dim;
-  const guint64 dims[RUNNEL_N_PARTS][2] = {
-    [RUNNEL_PART_ATTN_NORM] = { hp->n_embd, 0 },
-    [RUNNEL_PART_Q] = { hp->n_embd, n_q },
-    [RUNNEL_PART_K] = { hp->n_embd, n_kv },
-    [RUNNEL_PART_V] = { hp->n_embd, n_kv },
-    [RUNNEL_PART_O] = { n_q, hp->n_embd },
-    [RUNNEL_PART_Q_BIAS] = { n_q, 0 },
-    [RUNNEL_PART_K_BIAS] = { n_kv, 0 },
-    [RUNNEL_PART_V_BIAS] = { n_kv, 0 },
-    [RUNNEL_PART_Q_NORM] = { hp->head_dim, 0 },
-    [RUNNEL_PART_K_NORM] = { hp->head_dim, 0 },
-    [RUNNEL_PART_FFN_NORM] = { hp->n_embd, 0 },
-    [RUNNEL_PART_GATE] = { hp->n_embd, hp->n_ff },
-    [RUNNEL_PART_UP] = { hp->n_embd, hp->n_ff },
-    [RUNNEL_PART_DOWN] = { hp->n_ff, hp->n_embd },
-    [RUNNEL_PART_EMBEDDING] = { hp->n_embd, hp->n_vocab },
-    [RUNNEL_PART_OUTPUT_NORM] = { hp->n_embd, 0 },
-    [RUNNEL_PART_OUTPUT] = { hp->n_embd, hp->n_vocab },
-    [RUNNEL_PART_ROPE_FACTORS] = { hp->rope_dimensions / 2, 0 },
-  };
-
-  ret_dims[0] = dims[part][0];
-  ret_dims[1] = dims[part][1];
-}
-
-static gboolean
-check_tensor (RunnelCheckpoint *checkpoint, RunnelPart part, const char *name,
-              gboolean required, GError **error)
-{
-  const RunnelTensor *tensor = runnel_checkpoint_tensor (checkpoint, name);
-  guint64 dims[2];
-
-  runnel_part_get_dims (part, runnel_checkpoint_hyperparameters (checkpoint),
-      dims);
-  if (tensor == NULL && !required)
-    return TRUE;
-  if (tensor == NULL) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-        "%s: tensor '%s' is missing", runnel_checkpoint_path (checkpoint),
-        name);
-    return FALSE;
-  }
-  if (tensor->n_dims == (dims[1] == 0 ? 1 : 2) && tensor->dims[0] == dims[0]
-      && (dims[1] == 0 || tensor->dims[1] == dims[1]))
-    return TRUE;
-  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-      "%s: tensor '%s' is %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT
-      ", but the hyperparameters ask for %" G_GUINT64_FORMAT " x %"
-      G_GUINT64_FORMAT, runnel_checkpoint_path (checkpoint), name,
-      tensor->dims[0], tensor->dims[1], dims[0], MAX (dims[1], 1));
-  return FALSE;
-}
-
-/* Whether the description has a place for a tensor of this name. */
-static gboolean
-is_known (const RunnelArchitecture *self, const RunnelHyperparameters *hp,
-          const char *name)
-{
-  const char *suffix = name;
-  guint first = RUNNEL_N_LAYER_PARTS, end = RUNNEL_N_PARTS;
-
-  if (g_str_has_prefix (name, "blk.")) {
-    char *after;
-    guint64 layer = g_ascii_strtoull (name + 4, &after, 10);
-
-    if (*after != '.' || layer >= hp->n_layers)
-      return FALSE;
-    suffix = after + 1;
-    first = 0;
-    end = RUNNEL_N_LAYER_PARTS;
-  }
-  for (guint part = first; part < end; part++)
-    if (((self->parts | self->optional) & BIT (part)) != 0
-        && g_strcmp0 (suffix, part_names[part]) == 0)
-      return TRUE;
-  return FALSE;
+  ret_dims[0] = resolve_size (parts[part].columns, hp);
+  ret_dims[1] = resolve_size (parts[part].rows, hp);
 }
 
 gboolean
-runnel_architecture_check (const RunnelArchitecture *self,
-                           RunnelCheckpoint *checkpoint, GError **error)
+runnel_part_is_vector (RunnelPart part)
 {
-  const RunnelHyperparameters *hp
-      = runnel_checkpoint_hyperparameters (checkpoint);
-
-  for (guint part = 0; part < RUNNEL_N_PARTS; part++) {
-    guint n = part < RUNNEL_N_LAYER_PARTS ? hp->n_layers : 1;
-
-    if (((self->parts | self->optional) & BIT (part)) == 0)
-      continue;
-    for (guint layer = 0; layer < n; layer++) {
-      g_autofree char *name = runnel_part_dup_name (part, layer);
-
-      if (!check_tensor (checkpoint, part, name,
-              (self->parts & BIT (part)) != 0, error))
-        return FALSE;
-    }
-  }
-  for (gsize i = 0; i < runnel_checkpoint_n_tensors (checkpoint); i++) {
-    const char *name = runnel_checkpoint_nth_tensor (checkpoint, i)->name;
-
-    if (is_known (self, hp, name))
-      continue;
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-        "%s: tensor '%s' has no meaning in architecture '%s'",
-        runnel_checkpoint_path (checkpoint), name, self->name);
-    return FALSE;
-  }
-  return TRUE;
+  return parts[part].rows == ONE;
 }

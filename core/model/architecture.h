@@ -2,16 +2,18 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * Architectures as descriptions: what tensors a model of a family has and what
- * they are for. A new architecture is an entry of the table in architecture.c.
+ * Architectures as descriptions: what tensors a model of a family has, what
+ * they are for, and what files call them. A new architecture is an entry of
+ * the table in architecture.c. Readers of files (formats/) look names up here;
+ * the forward pass sees which parts are there.
  */
 #pragma once
 
-#include "../formats/checkpoint.h"
+#include "hyperparameters.h"
 
 G_BEGIN_DECLS
 
-/* Where a tensor goes: the order of the members of RunnelLayer in
+/* What a tensor is for: the order of the members of RunnelLayer in
  * backends/ops.h, then the model's own. */
 typedef enum {
   RUNNEL_PART_ATTN_NORM, RUNNEL_PART_Q, RUNNEL_PART_K, RUNNEL_PART_V,
@@ -25,28 +27,43 @@ typedef enum {
 } RunnelPart;
 
 typedef struct {
-  const char *name;
-  guint64 parts;             /* bit per RunnelPart that it must have */
-  guint64 optional;          /* bit per RunnelPart that it may have */
+  const char *name;            /* in GGUF, and model_type in config.json */
+  const char *hf_class;        /* in "architectures" of config.json */
+  RunnelRopeStyle gguf_rope;   /* of the rows of q and k in GGUF */
+  guint hf_head_dim;           /* if config.json has none; 0: n_embd / n_heads */
+  guint64 parts;               /* bit per RunnelPart that it must have */
+  guint64 optional;            /* bit per RunnelPart that it may have */
 } RunnelArchitecture;
 
-/* NULL with RUNNEL_ERROR_UNSUPPORTED, which names the known ones. */
+/* NULL with RUNNEL_ERROR_UNSUPPORTED, which names @file and the known ones. */
 const RunnelArchitecture *runnel_architecture_find (const char *name,
-                                                    const char *path,
+                                                    const char *file,
                                                     GError **error);
 
-/* The GGUF name of a part ("blk.3.attn_q.weight"); @layer is ignored for the
- * model's own parts. */
-char *runnel_part_dup_name (RunnelPart part, guint layer);
+/* Whether a model with these hyperparameters must or may have the part. The
+ * output matrix must be there unless it is tied to the embedding. */
+gboolean runnel_architecture_needs (const RunnelArchitecture *self,
+                                    const RunnelHyperparameters *hp,
+                                    RunnelPart part);
+gboolean runnel_architecture_allows (const RunnelArchitecture *self,
+                                     const RunnelHyperparameters *hp,
+                                     RunnelPart part);
 
-/* The shape a part must have: dims[1] is 0 for a vector. */
+/* The name in GGUF ("blk.3.attn_q.weight") and in Hugging Face files
+ * ("model.layers.3.self_attn.q_proj.weight"; NULL for a part that those do not
+ * have). @layer is ignored for the model's own parts. */
+char *runnel_part_dup_name (RunnelPart part, guint layer);
+char *runnel_part_dup_hf_name (RunnelPart part, guint layer);
+
+/* FALSE when no part has that name; @ret_layer is 0 for the model's own. */
+gboolean runnel_part_find (const char *name, RunnelPart *ret_part,
+                           guint *ret_layer);
+gboolean runnel_part_find_hf (const char *hf_name, RunnelPart *ret_part,
+                              guint *ret_layer);
+
+/* The columns and rows that a part must have; a vector has one row. */
 void runnel_part_get_dims (RunnelPart part, const RunnelHyperparameters *hp,
                            guint64 ret_dims[2]);
-
-/* Checks that the checkpoint has every tensor the architecture needs, each of
- * the right shape, and none that it does not know. */
-gboolean runnel_architecture_check (const RunnelArchitecture *self,
-                                    RunnelCheckpoint *checkpoint,
-                                    GError **error);
+gboolean runnel_part_is_vector (RunnelPart part);
 
 G_END_DECLS

@@ -10,7 +10,6 @@
 struct _RunnelModel {
   GObject parent_instance;
   RunnelCheckpoint *checkpoint;
-  const RunnelArchitecture *architecture;
   char *name;
   guint64 n_parameters;
 
@@ -100,8 +99,6 @@ RunnelModel *
 runnel_model_open (const char *path, RunnelLoadMode mode, GError **error)
 {
   g_autoptr (RunnelCheckpoint) checkpoint = NULL;
-  const RunnelArchitecture *architecture;
-  const RunnelHyperparameters *hp;
   RunnelModel *self;
 
   g_return_val_if_fail (path != NULL, NULL);
@@ -110,13 +107,7 @@ runnel_model_open (const char *path, RunnelLoadMode mode, GError **error)
   checkpoint = runnel_checkpoint_open (path, mode, error);
   if (checkpoint == NULL)
     return NULL;
-  hp = runnel_checkpoint_hyperparameters (checkpoint);
-  architecture = runnel_architecture_find (hp->architecture, path, error);
-  if (architecture == NULL
-      || !runnel_architecture_check (architecture, checkpoint, error))
-    return NULL;
   self = g_object_new (RUNNEL_TYPE_MODEL, NULL);
-  self->architecture = architecture;
   self->name = dup_name (checkpoint);
   self->n_parameters = count_parameters (checkpoint);
   self->checkpoint = g_steal_pointer (&checkpoint);
@@ -189,7 +180,7 @@ const char *
 runnel_model_get_architecture (RunnelModel *self)
 {
   g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
-  return self->architecture->name;
+  return runnel_checkpoint_hyperparameters (self->checkpoint)->architecture;
 }
 
 /**

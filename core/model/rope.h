@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "../formats/checkpoint.h"
+#include "hyperparameters.h"
 
 G_BEGIN_DECLS
 

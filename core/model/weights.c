@@ -133,29 +133,17 @@ fill_store (RunnelWeights *self, RunnelBackend *backend, GArray *items,
   return TRUE;
 }
 
-/* Factors that divide the frequencies, from their tensor. */
-static gboolean
-init_rope (RunnelWeights *self, GError **error)
+static void
+init_rope (RunnelWeights *self)
 {
-  const RunnelTensor *tensor = runnel_checkpoint_tensor (self->checkpoint,
-      "rope_freqs.weight");
+  g_autofree char *name = runnel_part_dup_name (RUNNEL_PART_ROPE_FACTORS, 0);
+  const RunnelTensor *tensor
+      = runnel_checkpoint_tensor (self->checkpoint, name);
+  g_autofree float *factors = NULL;   /* F32, as the checkpoint has seen */
 
-  if (tensor != NULL && tensor->type != RUNNEL_TENSOR_F32) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-        "%s: tensor 'rope_freqs.weight' is of type %s, not F32",
-        runnel_checkpoint_path (self->checkpoint),
-        runnel_tensor_type_info (tensor->type)->name);
-    return FALSE;
-  }
-  if (tensor != NULL) {
-    g_autofree float *factors
-        = g_memdup2 (runnel_tensor_data (tensor), tensor->bytes);
-
-    runnel_rope_init (&self->rope, &self->hp, factors);
-  } else {
-    runnel_rope_init (&self->rope, &self->hp, NULL);
-  }
-  return TRUE;
+  if (tensor != NULL)
+    factors = g_memdup2 (runnel_tensor_data (tensor), tensor->bytes);
+  runnel_rope_init (&self->rope, &self->hp, factors);
 }
 
 RunnelWeights *
@@ -171,8 +159,9 @@ runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
   self->checkpoint = runnel_checkpoint_ref (checkpoint);
   self->hp = *runnel_checkpoint_hyperparameters (checkpoint);
   self->layers = g_new0 (RunnelLayer, self->hp.n_layers);
+  init_rope (self);
   items = list_items (self);
-  if (!init_rope (self, error) || !make_store (self, backend, items, error)
+  if (!make_store (self, backend, items, error)
       || !fill_store (self, backend, items, progress, user_data, cancellable,
           error))
     return NULL;

@@ -10,6 +10,7 @@
 #include <gio/gio.h>
 
 #include "../backends/ops.h"
+#include "../formats/checkpoint.h"
 #include "architecture.h"
 #include "engine.h"
 #include "rope.h"
