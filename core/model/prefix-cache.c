@@ -141,7 +141,9 @@ runnel_prefix_cache_insert (RunnelPrefixCache *self,
       || runnel_history_length (history) == 0)
     return;
   g_mutex_lock (&self->mutex);
-  if (self->budget > 0 && !supersede_unlocked (self, history)) {
+  /* One that is too large would push all others out and then itself. */
+  if (runnel_history_bytes (history) <= self->budget
+      && !supersede_unlocked (self, history)) {
     entry = g_new0 (Entry, 1);
     runnel_history_init (&entry->history, self->pool, self->n_embd);
     runnel_history_copy (&entry->history, history);

@@ -23,7 +23,7 @@ guint64 runnel_prefix_cache_budget (RunnelPrefixCache *self);
 guint64 runnel_prefix_cache_bytes (RunnelPrefixCache *self);
 
 /* Keeps a copy. A history that the new one continues is replaced. Shifted and
- * joined histories are not kept. */
+ * joined histories are not kept, nor is one that is over the budget alone. */
 void runnel_prefix_cache_insert (RunnelPrefixCache *self,
                                  const RunnelHistory *history);
 /* Makes @into the longest kept beginning of the tokens; returns its length.
