@@ -533,6 +533,32 @@ check_room (RunnelSequence *self, gsize n_rows, gsize n_logits,
   return FALSE;
 }
 
+/* Forwards the last token once more for its hidden row. A fork does it, so
+ * that the sequence is as before when it fails and its pages, which others may
+ * read, are not written. */
+static gboolean
+forward_last_again (RunnelSequence *self, float *logits, GError **error)
+{
+  guint last_row = runnel_history_length (&self->history) - 1;
+  gint32 last = runnel_history_tokens (&self->history)[last_row];
+  g_autoptr (RunnelSequence) fork = runnel_sequence_fork (self);
+  RunnelBatchItem item = {
+    .sequence = fork,
+    .tokens = &last,
+    .n_tokens = 1,
+    .logits = logits,
+    .n_logits = 1,
+  };
+
+  runnel_history_truncate (&fork->history, last_row);
+  if (!runnel_engine_forward (self->engine, &item, 1, NULL, error))
+    return FALSE;
+  memcpy (self->history.hidden, fork->history.hidden,
+      self->history.n_embd * sizeof (float));
+  self->history.has_hidden = TRUE;
+  return TRUE;
+}
+
 /**
  * runnel_sequence_compute_logits:
  * @self: a sequence, not empty
@@ -545,7 +571,8 @@ check_room (RunnelSequence *self, gsize n_rows, gsize n_logits,
  * again.
  *
  * Returns: %TRUE; %FALSE with %RUNNEL_ERROR_INVALID_ARGUMENT for an empty
- *   sequence or wrong room, or %RUNNEL_ERROR_BAD_LOGITS
+ *   sequence or wrong room, %RUNNEL_ERROR_NOT_ENOUGH_MEMORY or
+ *   %RUNNEL_ERROR_BAD_LOGITS, the sequence as before
  *
  * Since: 0.1
  */
@@ -555,7 +582,6 @@ runnel_sequence_compute_logits (RunnelSequence *self, float *logits,
 {
   RunnelBatchItem item = { .sequence = self, .logits = logits, .n_logits = 1 };
   guint length;
-  gint32 last;
 
   g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
   g_return_val_if_fail (logits != NULL, FALSE);
@@ -569,18 +595,14 @@ runnel_sequence_compute_logits (RunnelSequence *self, float *logits,
         "an empty sequence has no next token; prefill it first");
     return FALSE;
   }
-  if (!self->history.has_hidden) {
-    if (length == self->history.joined_length) {
-      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
-          "joined forks have no last token; append one first");
-      return FALSE;
-    }
-    last = runnel_history_tokens (&self->history)[length - 1];
-    runnel_history_truncate (&self->history, length - 1);
-    item.tokens = &last;
-    item.n_tokens = 1;
+  if (self->history.has_hidden)
+    return runnel_engine_forward (self->engine, &item, 1, NULL, error);
+  if (length == self->history.joined_length) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "joined forks have no last token; append one first");
+    return FALSE;
   }
-  return runnel_engine_forward (self->engine, &item, 1, NULL, error);
+  return forward_last_again (self, logits, error);
 }
 
 /**

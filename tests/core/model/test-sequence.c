@@ -432,6 +432,55 @@ test_cache_budget (Fixture *f, gconstpointer data)
   g_assert_cmpuint (get_stats (f).cache_bytes, ==, 0);
 }
 
+/* A history over the whole budget does not push out what fits. */
+static void
+test_cache_too_large (Fixture *f, gconstpointer data)
+{
+  guint64 page = runnel_page_pool_page_bytes (
+      runnel_engine_get_pool (f->engine));
+  g_autoptr (RunnelSequence) a = runnel_sequence_new (f->engine, 0, NULL);
+  g_autoptr (RunnelSequence) b = runnel_sequence_new (f->engine, 0, NULL);
+  g_autoptr (RunnelSequence) c = runnel_sequence_new (f->engine, 0, NULL);
+  g_autoptr (GError) error = NULL;
+  gsize cached;
+
+  runnel_engine_set_cache_budget (f->engine, 2 * page);
+  runnel_sequence_prefill (a, f->tokens, 32, 0, TRUE, NULL, NULL, NULL, NULL,
+      &error);
+  g_assert_no_error (error);
+  runnel_sequence_prefill (b, f->tokens + 100, 3 * 32, 0, TRUE, NULL, NULL,
+      NULL, NULL, &error);
+  g_assert_no_error (error);
+  runnel_sequence_prefill (c, f->tokens, 32, 0, TRUE, NULL, NULL, NULL,
+      &cached, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (cached, ==, 32);
+}
+
+/* Where the last row must be computed again and there is no memory for it, no
+ * token is lost. */
+static void
+test_logits_without_memory (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelSequence) a = new_sequence (f, 0, 40);
+  g_autoptr (RunnelSequence) other = runnel_sequence_fork (a);
+  g_autoptr (RunnelSequence) cold = new_sequence (f, 0, 39);
+  g_autofree float *logits = g_new (float, f->n_vocab);
+  g_autoptr (GError) error = NULL;
+  guint64 bytes = get_stats (f).kv_bytes;
+
+  runnel_sequence_truncate (a, 39, &error);
+  g_assert_no_error (error);
+  runnel_engine_set_max_memory (f->engine, bytes);
+  g_assert_false (runnel_sequence_compute_logits (a, logits, f->n_vocab,
+      &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY);
+  g_assert_cmpuint (runnel_sequence_get_length (a), ==, 39);
+  runnel_engine_set_max_memory (f->engine, 0);
+  assert_same_next (f, a, cold);
+  g_assert_cmpuint (get_stats (f).kv_bytes, ==, bytes);
+}
+
 static void
 test_cancel_between_chunks (Fixture *f, gconstpointer data)
 {
@@ -573,6 +622,8 @@ main (int argc, char **argv)
     { "max-memory", test_max_memory },
     { "cache-counts", test_cache_counts },
     { "cache-budget", test_cache_budget },
+    { "cache-too-large", test_cache_too_large },
+    { "logits-without-memory", test_logits_without_memory },
     { "cancel-between-chunks", test_cancel_between_chunks },
     { "save-load", test_save_load },
     { "refused-states", test_refused_states },
