@@ -76,8 +76,11 @@ ensure_rows (RunnelPass *self, guint n)
   if (n <= self->capacity)
     return TRUE;
   arena = aligned_alloc (ALIGNMENT, lay_out (self, NULL, capacity));
-  if (arena == NULL)
+  if (arena == NULL) {
+    /* Measuring has moved the buffers; smaller batches go on. */
+    lay_out (self, self->arena, self->capacity);
     return FALSE;
+  }
   free (self->arena);
   self->arena = arena;
   lay_out (self, arena, capacity);
