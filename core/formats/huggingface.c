@@ -466,7 +466,7 @@ runnel_checkpoint_read_hugging_face (RunnelCheckpoint *self,
 {
   g_autofree char *path = g_build_filename (self->folder, "config.json", NULL);
   g_autoptr (RunnelMapping) bytes =
-      runnel_mapping_open (path, RUNNEL_LOAD_MODE_READ, error);
+      runnel_mapping_read (path, RUNNEL_JSON_MAX_TEXT, error);
   g_autoptr (RunnelJson) json = NULL;
   Config reader = { NULL };
 

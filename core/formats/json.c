@@ -10,9 +10,6 @@
 #include "../error.h"
 #include "mapping.h"
 
-/* Node sizes are 32 bits, and no JSON of ours comes near this. */
-#define MAX_TEXT ((gsize) 1 << 30)
-
 typedef struct {
   gsize base;          /* its first child on the stack */
   gboolean object;
@@ -457,10 +454,10 @@ runnel_json_parse (const char *text, gsize length, const char *name,
   Parser parser = { 0 };
   gboolean good;
 
-  if (length > MAX_TEXT) {
+  if (length > RUNNEL_JSON_MAX_TEXT) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
         "%s: %" G_GSIZE_FORMAT " bytes of JSON are over the limit of %"
-        G_GSIZE_FORMAT, name, length, MAX_TEXT);
+        G_GSIZE_FORMAT, name, length, RUNNEL_JSON_MAX_TEXT);
     return NULL;
   }
   doc = g_new0 (RunnelJson, 1);
@@ -482,7 +479,7 @@ RunnelJson *
 runnel_json_load (const char *path, GError **error)
 {
   g_autoptr (RunnelMapping) mapping =
-      runnel_mapping_open (path, RUNNEL_LOAD_MODE_READ, error);
+      runnel_mapping_read (path, RUNNEL_JSON_MAX_TEXT, error);
 
   if (mapping == NULL)
     return NULL;

@@ -31,6 +31,8 @@ typedef enum {
 } RunnelJsonKind;
 
 #define RUNNEL_JSON_MAX_DEPTH 256
+/* Bytes of a text. Node sizes are 32 bits, and no JSON of ours comes near. */
+#define RUNNEL_JSON_MAX_TEXT ((gsize) 1 << 30)
 
 /* @name is what error messages call the text: a file name, "messages".
  * Errors give line and column. Duplicate keys: the last value wins and keeps

@@ -104,8 +104,10 @@ mapping_new (const guint8 *data, gsize size, GBytes *bytes, const char *name)
   return self;
 }
 
-RunnelMapping *
-runnel_mapping_open (const char *path, RunnelLoadMode mode, GError **error)
+/* @limit: bytes; a larger file is an error. */
+static RunnelMapping *
+open_limited (const char *path, RunnelLoadMode mode, gsize limit,
+    GError **error)
 {
   RunnelMapping *self = NULL;
   struct stat info;
@@ -117,9 +119,10 @@ runnel_mapping_open (const char *path, RunnelLoadMode mode, GError **error)
   } else if (!S_ISREG (info.st_mode)) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
         "%s: is not a regular file", path);
-  } else if ((guint64) info.st_size > G_MAXSSIZE) {
+  } else if ((guint64) info.st_size > limit) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
-        "%s: is larger than this system can address", path);
+        "%s: has %" G_GUINT64_FORMAT " bytes; the limit is %" G_GSIZE_FORMAT,
+        path, (guint64) info.st_size, limit);
   } else if (info.st_size == 0) {
     self = runnel_mapping_new_from_bytes (NULL, path);
   } else {
@@ -131,6 +134,18 @@ runnel_mapping_open (const char *path, RunnelLoadMode mode, GError **error)
   if (fd >= 0)
     close (fd);
   return self;
+}
+
+RunnelMapping *
+runnel_mapping_open (const char *path, RunnelLoadMode mode, GError **error)
+{
+  return open_limited (path, mode, G_MAXSSIZE, error);
+}
+
+RunnelMapping *
+runnel_mapping_read (const char *path, gsize limit, GError **error)
+{
+  return open_limited (path, RUNNEL_LOAD_MODE_READ, limit, error);
 }
 
 RunnelMapping *

@@ -9,10 +9,15 @@
 
 G_BEGIN_DECLS
 
-/* A file's bytes, or somebody's bytes under a name. */
+/* A file's bytes, or somebody's bytes under a name. Immutable, and counted
+ * references: safe to use from several threads. Only regular files. */
 typedef struct _RunnelMapping RunnelMapping;
 
 RunnelMapping *runnel_mapping_open (const char *path, RunnelLoadMode mode,
+                                    GError **error);
+/* Reads a file that has no business being large: one of more than @limit bytes
+ * is RUNNEL_ERROR_LIMIT, before memory is taken for it. */
+RunnelMapping *runnel_mapping_read (const char *path, gsize limit,
                                     GError **error);
 RunnelMapping *runnel_mapping_new_from_bytes (GBytes *bytes, const char *name);
 RunnelMapping *runnel_mapping_ref (RunnelMapping *self);

@@ -26,6 +26,7 @@
 #define N_NUMBERS 10
 #define ID_BYTES 64
 #define DIGEST_BYTES 32
+#define MAX_BYTES ((gsize) G_MAXUINT32)
 #define HEADER_BYTES (sizeof MAGIC + N_NUMBERS * 4 + ID_BYTES)
 
 typedef struct {
@@ -134,7 +135,7 @@ runnel_sequence_serialize (RunnelSequence *self, GError **error)
   bytes = HEADER_BYTES + DIGEST_BYTES + 4 * (guint64) history->n_embd
       + runnel_history_length (history)
       * (guint64) (get_row_bytes (engine) + sizeof (gint32));
-  if (bytes > G_MAXUINT32) {
+  if (bytes > MAX_BYTES) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
         "an image of %u tokens takes %" G_GUINT64_FORMAT " bytes, more than "
         "4 GiB", runnel_history_length (history), bytes);
@@ -225,11 +226,12 @@ check_counts (const Header *header, RunnelEngine *engine, gsize size,
 
   if (header->row_bytes == get_row_bytes (engine)
       && header->n_embd == runnel_engine_get_shape (engine)->n_embd
-      && header->context_length <= trained
+      && header->context_length > 0 && header->context_length <= trained
       && header->n_tokens <= header->context_length
       && header->joined_length <= header->n_tokens
       && header->joined_position <= header->joined_length
-      && header->shifted <= 1 && header->has_hidden <= 1
+      && header->shifted <= 1
+      && header->has_hidden <= (header->n_tokens > header->joined_length)
       && g_size_checked_mul (&rows, header->n_tokens, per_token)
       && g_size_checked_add (&need, need, rows)
       && g_size_checked_add (&need, need, header->has_hidden
@@ -399,28 +401,26 @@ runnel_sequence_save (RunnelSequence *self, const char *path, GError **error)
  *
  * Reads a sequence from a file.
  *
- * Returns: (transfer full): the sequence, or %NULL with %RUNNEL_ERROR_IO or an
- *   error of runnel_sequence_deserialize()
+ * Returns: (transfer full): the sequence, or %NULL with %RUNNEL_ERROR_IO,
+ *   %RUNNEL_ERROR_LIMIT for a file over 4 GiB, or an error of
+ *   runnel_sequence_deserialize()
  *
  * Since: 0.1
  */
 RunnelSequence *
 runnel_sequence_load (RunnelEngine *engine, const char *path, GError **error)
 {
+  g_autoptr (RunnelMapping) mapping = NULL;
   g_autoptr (GBytes) image = NULL;
-  g_autoptr (GError) cause = NULL;
-  char *data;
-  gsize size;
 
   g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
   g_return_val_if_fail (path != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (!g_file_get_contents (path, &data, &size, &cause)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
-        "%s: the state cannot be read: %s", path, cause->message);
+  mapping = runnel_mapping_read (path, MAX_BYTES, error);
+  if (mapping == NULL)
     return NULL;
-  }
-  image = g_bytes_new_take (data, size);
+  image = g_bytes_new_static (runnel_mapping_data (mapping),
+      runnel_mapping_size (mapping));
   return runnel_sequence_deserialize (engine, image, path, error);
 }

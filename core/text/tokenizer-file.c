@@ -8,6 +8,8 @@
 
 #include "../error.h"
 
+#define MAX_TEMPLATE ((gsize) 1 << 24)   /* bytes of chat_template.jinja */
+
 /* An optional file of a folder: NULL without an error when it is not there. */
 static gboolean
 load_if_there (const char *folder, const char *name, RunnelJson **ret,
@@ -26,15 +28,15 @@ load_template (const char *folder, char **ret, GError **error)
 {
   g_autofree char *path = g_build_filename (folder, "chat_template.jinja",
                                             NULL);
-  g_autoptr (GError) reason = NULL;
+  g_autoptr (RunnelMapping) mapping = NULL;
 
   if (!g_file_test (path, G_FILE_TEST_EXISTS))
     return TRUE;
-  if (!g_file_get_contents (path, ret, NULL, &reason)) {
-    g_set_error_literal (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
-                         reason->message);
+  mapping = runnel_mapping_read (path, MAX_TEMPLATE, error);
+  if (mapping == NULL)
     return FALSE;
-  }
+  *ret = g_strndup ((const char *) runnel_mapping_data (mapping),
+                    runnel_mapping_size (mapping));
   return TRUE;
 }
 

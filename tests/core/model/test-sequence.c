@@ -7,6 +7,7 @@
  */
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "model/engine-private.h"
@@ -520,6 +521,17 @@ test_save_load (Fixture *f, gconstpointer data)
   g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO);
   g_assert_nonnull (strstr (error->message, path));
   g_clear_error (&error);
+  g_assert_null (runnel_sequence_load (f->engine, folder, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO);
+  g_assert_nonnull (strstr (error->message, "not a regular file"));
+  g_clear_error (&error);
+  /* A file with a hole: its size is refused, it is not read. */
+  g_assert_true (g_file_set_contents (path, "x", 1, NULL));
+  g_assert_cmpint (truncate (path, (off_t) 5 << 30), ==, 0);
+  g_assert_null (runnel_sequence_load (f->engine, path, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT);
+  g_clear_error (&error);
+  g_unlink (path);
   g_assert_false (runnel_sequence_save (a, "/nonexistent/state", &error));
   g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO);
   g_rmdir (folder);
