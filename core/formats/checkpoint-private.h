@@ -33,6 +33,9 @@ struct _RunnelCheckpoint {
 #define RUNNEL_MAX_HEAD_DIM 1024
 #define RUNNEL_MAX_VOCAB (1 << 24)
 #define RUNNEL_MAX_CONTEXT (1 << 28)
+/* What divides the frequencies of rotation, each at most 1 before: angles then
+ * stay below 2^48, where their sines mean something. */
+#define RUNNEL_MIN_ROPE_FACTOR 1e-3
 
 /* Ranges and divisibility, whatever the format. */
 gboolean runnel_checkpoint_check_hyperparameters (RunnelCheckpoint *self,

@@ -49,7 +49,7 @@ check_shape (RunnelCheckpoint *self, const RunnelTensor *tensor,
   return FALSE;
 }
 
-/* Vectors are used as floats; what divides frequencies must be above 0. */
+/* Vectors are used as floats. */
 static gboolean
 check_vector (RunnelCheckpoint *self, const RunnelTensor *tensor,
     const char *name, RunnelPart part, GError **error)
@@ -71,11 +71,11 @@ check_vector (RunnelCheckpoint *self, const RunnelTensor *tensor,
 
     runnel_blocks_dequantize (RUNNEL_TENSOR_F32) (&factor,
         runnel_tensor_data (tensor) + 4 * i, 1);
-    if (isfinite (factor) && factor > 0)
+    if (isfinite (factor) && factor >= (float) RUNNEL_MIN_ROPE_FACTOR)
       continue;
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-        "%s: tensor '%s': factor %" G_GUINT64_FORMAT " is %g; it must be "
-        "above 0", self->path, name, i, factor);
+        "%s: tensor '%s': factor %" G_GUINT64_FORMAT " is %g; it must be at "
+        "least %g", self->path, name, i, factor, RUNNEL_MIN_ROPE_FACTOR);
     return FALSE;
   }
   return TRUE;

@@ -38,14 +38,14 @@ check_rope (RunnelCheckpoint *self, GError **error)
     return fail (self, error, "%u rotated elements of a head of %u; an even "
         "number from 2 to the size of a head is needed", hp->rope_dimensions,
         hp->head_dim);
-  if (!isfinite (hp->rope_base) || hp->rope_base <= 0)
-    return fail (self, error, "a rope base of %g; it must be above 0",
+  if (!isfinite (hp->rope_base) || hp->rope_base <= 1)
+    return fail (self, error, "a rope base of %g; it must be above 1",
         hp->rope_base);
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_NONE)
     return TRUE;
-  if (!isfinite (hp->rope_factor) || hp->rope_factor <= 0)
-    return fail (self, error, "a rope scaling factor of %g; it must be above 0",
-        hp->rope_factor);
+  if (!isfinite (hp->rope_factor) || hp->rope_factor < RUNNEL_MIN_ROPE_FACTOR)
+    return fail (self, error, "a rope scaling factor of %g; it must be at "
+        "least %g", hp->rope_factor, RUNNEL_MIN_ROPE_FACTOR);
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_LINEAR)
     return TRUE;
   if (hp->rope_original_context == 0)

@@ -42,11 +42,13 @@ scale_yarn (const RunnelHyperparameters *hp, guint pair, double frequency)
   double fast = hp->rope_beta_fast > 0 ? hp->rope_beta_fast : 32;
   double slow = hp->rope_beta_slow > 0 ? hp->rope_beta_slow : 1;
   double last = hp->rope_dimensions - 1;
-  double low = CLAMP ((gint64) yarn_pair (hp, fast), 0, last);
-  double high = yarn_pair (hp, slow);
+  double low = CLAMP (yarn_pair (hp, fast), 0, last);
+  double high = CLAMP (yarn_pair (hp, slow), 0, last);
   double ramp;
 
-  high = CLAMP ((gint64) high + ((gint64) high < high ? 1 : 0), 0, last);
+  /* Down and up to integers. */
+  low = (guint) low;
+  high = (guint) high + ((guint) high < high);
   ramp = (pair - low) / MAX (high - low, 0.001);
   ramp = CLAMP (ramp, 0, 1);
   return frequency / hp->rope_factor * ramp + frequency * (1 - ramp);
