@@ -128,6 +128,7 @@ publish (RunnelEngine *self)
   return other;
 }
 
+/* Without a batcher when memory is short. */
 static RunnelEngine *
 make (RunnelModel *model, RunnelBackend *backend, RunnelKvType kv_type,
       RunnelWeights *weights)
@@ -142,6 +143,8 @@ make (RunnelModel *model, RunnelBackend *backend, RunnelKvType kv_type,
   self->shape = runnel_forward_shape (&weights->hp, kv_type);
   self->pool = runnel_page_pool_new (ops->page_rows (backend),
       ops->page_bytes (backend, &self->shape));
+  if (self->pool == NULL)
+    return self;
   self->cache = runnel_prefix_cache_new (self->pool, self->shape.n_embd,
       DEFAULT_CACHE_BUDGET);
   self->batcher = runnel_batcher_new (self);
@@ -162,7 +165,10 @@ make (RunnelModel *model, RunnelBackend *backend, RunnelKvType kv_type,
  * The engine of this model, backend and KV type: an existing one at once, or
  * one made now, which reads and packs the weights and takes time.
  *
- * Returns: (transfer full): the engine, or %NULL with an error
+ * Returns: (transfer full): the engine, or %NULL with
+ *   %RUNNEL_ERROR_UNSUPPORTED for a tensor type without a kernel,
+ *   %RUNNEL_ERROR_NOT_ENOUGH_MEMORY, %RUNNEL_ERROR_LIMIT or
+ *   %RUNNEL_ERROR_CANCELLED
  *
  * Since: 0.1
  */
@@ -420,6 +426,28 @@ runnel_engine_count_cached_rows (RunnelEngine *self, guint64 n)
   runnel_batcher_count_cached_rows (self->batcher, n);
 }
 
+static void
+set_no_room (RunnelEngine *self, guint n_rows, GError **error)
+{
+  guint page_rows = runnel_page_pool_rows (self->pool);
+  guint64 bytes = ((guint64) n_rows + page_rows - 1) / page_rows
+      * runnel_page_pool_page_bytes (self->pool);
+  guint64 taken = runnel_page_pool_bytes (self->pool);
+  guint64 limit = runnel_page_pool_limit (self->pool);
+
+  if (limit == 0)
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+        "the system has no memory for keys and values of %u more tokens (%"
+        G_GUINT64_FORMAT " bytes beside %" G_GUINT64_FORMAT "); shorten the "
+        "context", n_rows, bytes, taken);
+  else
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+        "keys and values of %u more tokens need %" G_GUINT64_FORMAT " bytes, "
+        "but %" G_GUINT64_FORMAT " of max-memory %" G_GUINT64_FORMAT " are "
+        "taken; raise max-memory or shorten the context", n_rows, bytes,
+        taken, limit);
+}
+
 gboolean
 runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history, guint n,
                        GError **error)
@@ -428,13 +456,6 @@ runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history, guint n,
     if (runnel_history_reserve (history, n))
       return TRUE;
   } while (runnel_prefix_cache_evict (self->cache));
-  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
-      "keys and values of %u more tokens need %" G_GUINT64_FORMAT " bytes, but "
-      "%" G_GUINT64_FORMAT " of max-memory %" G_GUINT64_FORMAT " are taken; "
-      "raise max-memory or shorten the context", n,
-      (guint64) ((n + runnel_page_pool_rows (self->pool) - 1)
-          / runnel_page_pool_rows (self->pool))
-      * runnel_page_pool_page_bytes (self->pool),
-      runnel_page_pool_bytes (self->pool), runnel_page_pool_limit (self->pool));
+  set_no_room (self, n, error);
   return FALSE;
 }

@@ -7,6 +7,9 @@
 #include "../error.h"
 #include "../text/tokenizer-private.h"
 
+/* How often a waiting loader looks whether it is cancelled, in µs. */
+#define CANCEL_INTERVAL (20 * G_TIME_SPAN_MILLISECOND)
+
 struct _RunnelModel {
   GObject parent_instance;
   RunnelCheckpoint *checkpoint;
@@ -17,7 +20,9 @@ struct _RunnelModel {
   RunnelTokenizer *tokenizer;
   RunnelChatTemplate *chat_template;
 
-  GMutex weights_mutex;      /* guards weights; held while they are made */
+  GMutex weights_mutex;      /* guards what is below */
+  GCond weights_made;        /* or given up */
+  gboolean making_weights;   /* somebody does, without the mutex */
   GHashTable *weights;       /* name of a backend → RunnelWeights */
 };
 
@@ -35,6 +40,7 @@ runnel_model_finalize (GObject *object)
   g_free (self->name);
   g_mutex_clear (&self->mutex);
   g_mutex_clear (&self->weights_mutex);
+  g_cond_clear (&self->weights_made);
   G_OBJECT_CLASS (runnel_model_parent_class)->finalize (object);
 }
 
@@ -49,6 +55,7 @@ runnel_model_init (RunnelModel *self)
 {
   g_mutex_init (&self->mutex);
   g_mutex_init (&self->weights_mutex);
+  g_cond_init (&self->weights_made);
   self->weights = g_hash_table_new_full (g_str_hash, g_str_equal, NULL,
       (GDestroyNotify) runnel_weights_unref);
 }
@@ -357,6 +364,23 @@ runnel_model_get_checkpoint (RunnelModel *self)
   return self->checkpoint;
 }
 
+/* Waits while somebody else makes weights; FALSE when cancelled. */
+static gboolean
+wait_for_weights_unlocked (RunnelModel *self, GCancellable *cancellable,
+                           GError **error)
+{
+  while (self->making_weights) {
+    if (g_cancellable_is_cancelled (cancellable)) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED,
+          "%s: loading was cancelled", runnel_model_get_path (self));
+      return FALSE;
+    }
+    g_cond_wait_until (&self->weights_made, &self->weights_mutex,
+        g_get_monotonic_time () + CANCEL_INTERVAL);
+  }
+  return TRUE;
+}
+
 RunnelWeights *
 runnel_model_ref_weights (RunnelModel *self, RunnelBackend *backend,
                           RunnelProgressFunc progress, gpointer user_data,
@@ -365,14 +389,23 @@ runnel_model_ref_weights (RunnelModel *self, RunnelBackend *backend,
   g_autoptr (GMutexLocker) locker
       = g_mutex_locker_new (&self->weights_mutex);
   const char *name = runnel_backend_get_name (backend);
-  RunnelWeights *weights = g_hash_table_lookup (self->weights, name);
+  RunnelWeights *weights;
 
-  if (weights == NULL) {
-    weights = runnel_weights_new (self->checkpoint, backend, progress,
-        user_data, cancellable, error);
-    if (weights == NULL)
-      return NULL;
-    g_hash_table_insert (self->weights, (gpointer) name, weights);
-  }
+  if (!wait_for_weights_unlocked (self, cancellable, error))
+    return NULL;
+  weights = g_hash_table_lookup (self->weights, name);
+  if (weights != NULL)
+    return runnel_weights_ref (weights);
+
+  self->making_weights = TRUE;
+  g_mutex_unlock (&self->weights_mutex);
+  weights = runnel_weights_new (self->checkpoint, backend, progress,
+      user_data, cancellable, error);
+  g_mutex_lock (&self->weights_mutex);
+  self->making_weights = FALSE;
+  g_cond_broadcast (&self->weights_made);
+  if (weights == NULL)
+    return NULL;
+  g_hash_table_insert (self->weights, (gpointer) name, weights);
   return runnel_weights_ref (weights);
 }
