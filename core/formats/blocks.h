@@ -72,7 +72,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "../backends/cpu/half.h"
 
 /* ggml's tensor types by their numbers in GGUF files. */
 typedef enum {
@@ -97,61 +98,3 @@ typedef void (*RunnelDequantize) (float *out, const void *blocks, size_t n);
 
 /* NULL for a number that is no type of ours. */
 RunnelDequantize runnel_blocks_dequantize (unsigned type);
-
-/* Exact. A signalling NaN becomes quiet, as in hardware. */
-static inline float
-runnel_half_to_float (uint16_t half)
-{
-  uint32_t sign = (uint32_t) (half & 0x8000) << 16;
-  uint32_t exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff, bits;
-  float value;
-
-  if (exponent == 0) {
-    value = (float) mantissa * 0x1p-24f;
-    memcpy (&bits, &value, sizeof bits);
-  } else if (exponent < 31) {
-    bits = (exponent + 112) << 23 | mantissa << 13;
-  } else {
-    bits = 0x7f800000 | mantissa << 13 | (mantissa != 0 ? 0x400000 : 0);
-  }
-  bits |= sign;
-  memcpy (&value, &bits, sizeof value);
-  return value;
-}
-
-/* To the nearest, ties to even; from 65520 on it is infinity. */
-static inline uint16_t
-runnel_float_to_half (float value)
-{
-  uint32_t bits, sign, shift, half, rest;
-
-  memcpy (&bits, &value, sizeof bits);
-  sign = bits >> 16 & 0x8000;
-  bits &= 0x7fffffff;
-  if (bits > 0x7f800000)
-    return (uint16_t) (sign | 0x7e00 | (bits >> 13 & 0x3ff));
-  if (bits >= 0x477ff000)
-    return (uint16_t) (sign | 0x7c00);
-  if (bits >= 0x38800000)
-    return (uint16_t) (sign |
-        (bits + 0xfff + (bits >> 13 & 1) - 0x38000000) >> 13);
-  /* A subnormal half counts units of 2^-24. */
-  shift = 126 - (bits >> 23);
-  if (shift > 24)
-    return (uint16_t) sign;
-  bits = (bits & 0x7fffff) | 0x800000;
-  half = bits >> shift;
-  rest = bits & ((1u << shift) - 1);
-  half += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && half & 1);
-  return (uint16_t) (sign | half);
-}
-
-static inline float
-runnel_bfloat_to_float (uint16_t bfloat)
-{
-  uint32_t bits = (uint32_t) bfloat << 16;
-  float value;
-
-  memcpy (&value, &bits, sizeof value);
-  return value;
-}

@@ -211,7 +211,6 @@ typedef struct {
   uint32_t n_queries;
   uint32_t n_heads;            /* of one KV head */
   float *q;
-  float *scores;
   float *y;
   uint32_t *limits;
   uint8_t *partials[2];
@@ -235,7 +234,7 @@ attend (const RunnelKernels *kernels, void *data)
       kernels->attend (&a->layout, a->runs + begin / PAGE_ROWS,
           (end - begin + PAGE_ROWS - 1) / PAGE_ROWS, g, begin, end,
           a->q + (size_t) g * a->n_heads * head_dim, row, a->n_queries,
-          a->n_heads, a->limits, a->partials[begin > 0], stride, a->scores);
+          a->n_heads, a->limits, a->partials[begin > 0], stride);
       for (uint32_t j = 0; begin > 0 && j < a->n_queries * a->n_heads; j++)
         kernels->merge ((RunnelPartial *) (a->partials[0] + j * stride),
             (RunnelPartial *) (a->partials[1] + j * stride), head_dim);
@@ -267,7 +266,6 @@ bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
   a.runs = runs;
   a.n_heads = n_heads;
   a.q = random_floats (32 * row);
-  a.scores = allocate (n_heads * RUNNEL_KEY_BLOCK * sizeof (float));
   a.y = allocate (head_dim * sizeof (float));
   a.limits = allocate (32 * sizeof (uint32_t));
   for (int i = 0; i < 2; i++)
@@ -288,7 +286,6 @@ bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
   free (kv);
   free (pages);
   free (a.q);
-  free (a.scores);
   free (a.y);
   free (a.limits);
   free (a.partials[0]);

@@ -83,7 +83,7 @@ test_kv_rows (const RunnelKernels *kernels)
     kernels->kv_load (&kv, page, r, y, y + row);
     for (size_t c = 0; c < 2 * row; c++) {
       float rounded = kv.format == RUNNEL_KV_F32 ? x[c]
-          : runnel_half_to_float (runnel_half_from_float (x[c]));
+          : runnel_half_to_float (runnel_float_to_half (x[c]));
 
       expect (y[c] == rounded, "%s kv_load: %g, not %g", kernels->name, y[c],
           rounded);
@@ -137,8 +137,6 @@ attend (const RunnelKernels *kernels, const Context *context,
     const Queries *queries, uint32_t kv_head, uint32_t begin, uint32_t end,
     bool exact_runs, uint8_t *partials)
 {
-  float *scores = guarded (queries->n_heads * RUNNEL_KEY_BLOCK
-      * sizeof (float), 64);
   RunnelKvRun runs[MAX_RUNS];
   uint32_t n_runs = 0;
 
@@ -160,7 +158,7 @@ attend (const RunnelKernels *kernels, const Context *context,
   }
   kernels->attend (&context->layout, runs, n_runs, kv_head, begin, end,
       queries->q, queries->stride, queries->n_queries, queries->n_heads,
-      queries->limits, partials, queries->partial_stride, scores);
+      queries->limits, partials, queries->partial_stride);
 }
 
 /* Softmax attention of one query in double precision, over all its keys. */

@@ -186,7 +186,7 @@ dequantise_block (uint32_t type, const uint8_t *p, double *y)
       *y = half_at (p);
       break;
     case BF16:
-      *y = runnel_bfloat16_to_float (runnel_load_u16 (p));
+      *y = runnel_bfloat_to_float (runnel_load_u16 (p));
       break;
     case Q4_0:
     case Q4_1:
@@ -228,7 +228,7 @@ dequantise_row (const TensorType *type, const uint8_t *row, uint32_t columns,
 static void
 put_half (uint8_t *p, Codes codes)
 {
-  uint16_t half = runnel_half_from_float (random_normal () * 0.02f);
+  uint16_t half = runnel_float_to_half (random_normal () * 0.02f);
 
   if (codes == CODES_ZERO_SCALE)
     half &= 0x8000;

@@ -120,18 +120,18 @@ test_half (void)
         : ldexp (1024 + h % 1024, (int) (h / 1024) - 25);
 
     wrong += f != value;
-    wrong += runnel_half_from_float (f) != h;
-    wrong += runnel_half_from_float (-f) != (h | 0x8000);
+    wrong += runnel_float_to_half (f) != h;
+    wrong += runnel_float_to_half (-f) != (h | 0x8000);
     wrong += runnel_half_to_float ((uint16_t) (h | 0x8000)) != -f;
-    wrong += runnel_half_from_float (middle) != even;
-    wrong += runnel_half_from_float (nextafterf (middle, 0.0f)) != h;
-    wrong += runnel_half_from_float (nextafterf (middle, 1e9f)) != h + 1;
+    wrong += runnel_float_to_half (middle) != even;
+    wrong += runnel_float_to_half (nextafterf (middle, 0.0f)) != h;
+    wrong += runnel_float_to_half (nextafterf (middle, 1e9f)) != h + 1;
   }
-  wrong += runnel_half_from_float (INFINITY) != 0x7c00;
-  wrong += runnel_half_from_float (-INFINITY) != 0xfc00;
+  wrong += runnel_float_to_half (INFINITY) != 0x7c00;
+  wrong += runnel_float_to_half (-INFINITY) != 0xfc00;
   wrong += !isinf (runnel_half_to_float (0x7c00));
   wrong += !isnan (runnel_half_to_float (0x7e00));
-  wrong += !isnan (runnel_half_to_float (runnel_half_from_float (NAN)));
+  wrong += !isnan (runnel_half_to_float (runnel_float_to_half (NAN)));
   check ("half conversions wrong", wrong, 0.0);
 }
 

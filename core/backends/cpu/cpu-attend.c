@@ -118,7 +118,7 @@ find_run (const Piece *piece, guint key)
 
 static void
 attend_block (const RunnelPass *self, const Piece *piece, guint block,
-              guint8 *partials, float *scores)
+              guint8 *partials)
 {
   guint key_begin = block * RUNNEL_KEY_BLOCK;
   guint key_end = MIN (key_begin + RUNNEL_KEY_BLOCK,
@@ -131,7 +131,7 @@ attend_block (const RunnelPass *self, const Piece *piece, guint block,
   self->kernels->attend (&self->kv, piece->runs + first, last - first + 1,
       piece->kv_head, key_begin, key_end, q, self->qkv_stride, piece->n_rows,
       heads_per_kv (self), self->limits + piece->row, partials,
-      self->partial_stride, scores);
+      self->partial_stride);
 }
 
 static void
@@ -169,15 +169,14 @@ attend_pieces (void *data, unsigned thread, size_t first, size_t last)
   guint n_queries = RUNNEL_ATTEND_ROWS * heads_per_kv (self);
   guint8 *total = self->thread_scratch + thread * self->thread_scratch_stride;
   guint8 *partials = total + n_queries * self->partial_stride;
-  float *scores = (float *) (partials + n_queries * self->partial_stride);
 
   for (size_t i = first; i < last; i++) {
     Piece piece = get_piece (self, i);
     guint n_blocks = n_key_blocks (piece_keys (self, &piece));
 
-    attend_block (self, &piece, 0, total, scores);
+    attend_block (self, &piece, 0, total);
     for (guint block = 1; block < n_blocks; block++) {
-      attend_block (self, &piece, block, partials, scores);
+      attend_block (self, &piece, block, partials);
       merge_block (self, &piece, block, total, partials);
     }
     for (guint query = 0; query < piece.n_rows * heads_per_kv (self); query++)
@@ -227,8 +226,6 @@ attend_split_blocks (void *data, unsigned thread, size_t first, size_t last)
 {
   SplitWork *work = data;
   RunnelPass *self = work->pass;
-  float *scores = (float *) (self->thread_scratch
-      + thread * self->thread_scratch_stride);
 
   for (size_t i = first; i < last; i++) {
     Piece piece = get_piece (self, i / work->max_blocks);
@@ -236,7 +233,7 @@ attend_split_blocks (void *data, unsigned thread, size_t first, size_t last)
 
     if (block < n_key_blocks (piece_keys (self, &piece)))
       attend_block (self, &piece, block,
-          split_partials (work, i / work->max_blocks, block), scores);
+          split_partials (work, i / work->max_blocks, block));
   }
 }
 

@@ -155,8 +155,6 @@ pass_new (RunnelBackend *backend, const RunnelShape *shape)
 {
   RunnelPass *self = calloc (1, sizeof *self);
   guint n_queries = RUNNEL_ATTEND_ROWS * (shape->n_heads / shape->n_kv_heads);
-  gsize scores = (gsize) (shape->n_heads / shape->n_kv_heads)
-      * RUNNEL_KEY_BLOCK * sizeof (float);
 
   if (self == NULL)
     return NULL;
@@ -167,8 +165,7 @@ pass_new (RunnelBackend *backend, const RunnelShape *shape)
   self->kv = runnel_cpu_kv_layout (shape);
   self->partial_stride
       = ALIGN (sizeof (RunnelPartial) + shape->head_dim * sizeof (float));
-  self->thread_scratch_stride
-      = ALIGN (2 * n_queries * self->partial_stride + scores);
+  self->thread_scratch_stride = 2 * n_queries * self->partial_stride;
   self->thread_scratch = aligned_alloc (ALIGNMENT,
       runnel_team_n_threads (self->team) * self->thread_scratch_stride);
   if (self->thread_scratch == NULL || !allocate_output (self)) {

@@ -44,7 +44,7 @@ runnel_half_to_float (uint16_t half)
 }
 
 static inline uint16_t
-runnel_half_from_float (float f)
+runnel_float_to_half (float f)
 {
   uint32_t bits = runnel_float_bits (f);
   uint16_t sign = (uint16_t) ((bits >> 16) & 0x8000);
@@ -63,7 +63,7 @@ runnel_half_from_float (float f)
 }
 
 static inline float
-runnel_bfloat16_to_float (uint16_t value)
+runnel_bfloat_to_float (uint16_t value)
 {
   return runnel_float_from_bits ((uint32_t) value << 16);
 }

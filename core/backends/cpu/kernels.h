@@ -200,12 +200,12 @@ typedef struct {
    * keys below limits[i]. Each query with at least one visible key gets a
    * partial at partials + (i·n_heads + h)·partial_stride bytes; the others'
    * are left untouched. runs are in ascending key order and cover the block;
-   * scores is scratch of [n_heads][RUNNEL_KEY_BLOCK] floats. */
+   * they may reach beyond it. */
   void (*attend) (const RunnelKvLayout *kv, const RunnelKvRun *runs,
                   uint32_t n_runs, uint32_t kv_head, uint32_t key_begin,
                   uint32_t key_end, const float *q, size_t q_stride,
                   uint32_t n_queries, uint32_t n_heads, const uint32_t *limits,
-                  uint8_t *partials, size_t partial_stride, float *scores);
+                  uint8_t *partials, size_t partial_stride);
 
   /* into = into ⊕ from, where from holds later keys. */
   void (*merge) (RunnelPartial *into, const RunnelPartial *from,

@@ -10,25 +10,8 @@
 
 #include <string.h>
 
-#include "half.h"
+#include "../../formats/blocks.h"
 #include "blocks-layout.h"
-
-/* ggml's type numbers, as in core/formats/tensor.h. */
-enum {
-  TYPE_F32 = 0,
-  TYPE_F16 = 1,
-  TYPE_Q4_0 = 2,
-  TYPE_Q4_1 = 3,
-  TYPE_Q5_0 = 6,
-  TYPE_Q5_1 = 7,
-  TYPE_Q8_0 = 8,
-  TYPE_Q2_K = 10,
-  TYPE_Q3_K = 11,
-  TYPE_Q4_K = 12,
-  TYPE_Q5_K = 13,
-  TYPE_Q6_K = 14,
-  TYPE_BF16 = 30,
-};
 
 bool
 runnel_matrix_kind_for_type (uint32_t tensor_type, RunnelMatrixKind *kind)
@@ -37,19 +20,19 @@ runnel_matrix_kind_for_type (uint32_t tensor_type, RunnelMatrixKind *kind)
     uint32_t type;
     RunnelMatrixKind kind;
   } kinds[] = {
-    {TYPE_F32, RUNNEL_MATRIX_F32},
-    {TYPE_F16, RUNNEL_MATRIX_F16},
-    {TYPE_Q4_0, RUNNEL_MATRIX_Q4},
-    {TYPE_Q4_1, RUNNEL_MATRIX_Q4_OFFSET},
-    {TYPE_Q5_0, RUNNEL_MATRIX_Q8},
-    {TYPE_Q5_1, RUNNEL_MATRIX_Q8_OFFSET},
-    {TYPE_Q8_0, RUNNEL_MATRIX_Q8},
-    {TYPE_Q2_K, RUNNEL_MATRIX_Q2_K},
-    {TYPE_Q3_K, RUNNEL_MATRIX_Q3_K},
-    {TYPE_Q4_K, RUNNEL_MATRIX_Q4_K},
-    {TYPE_Q5_K, RUNNEL_MATRIX_Q5_K},
-    {TYPE_Q6_K, RUNNEL_MATRIX_Q6_K},
-    {TYPE_BF16, RUNNEL_MATRIX_BF16},
+    {RUNNEL_TENSOR_F32, RUNNEL_MATRIX_F32},
+    {RUNNEL_TENSOR_F16, RUNNEL_MATRIX_F16},
+    {RUNNEL_TENSOR_Q4_0, RUNNEL_MATRIX_Q4},
+    {RUNNEL_TENSOR_Q4_1, RUNNEL_MATRIX_Q4_OFFSET},
+    {RUNNEL_TENSOR_Q5_0, RUNNEL_MATRIX_Q8},
+    {RUNNEL_TENSOR_Q5_1, RUNNEL_MATRIX_Q8_OFFSET},
+    {RUNNEL_TENSOR_Q8_0, RUNNEL_MATRIX_Q8},
+    {RUNNEL_TENSOR_Q2_K, RUNNEL_MATRIX_Q2_K},
+    {RUNNEL_TENSOR_Q3_K, RUNNEL_MATRIX_Q3_K},
+    {RUNNEL_TENSOR_Q4_K, RUNNEL_MATRIX_Q4_K},
+    {RUNNEL_TENSOR_Q5_K, RUNNEL_MATRIX_Q5_K},
+    {RUNNEL_TENSOR_Q6_K, RUNNEL_MATRIX_Q6_K},
+    {RUNNEL_TENSOR_BF16, RUNNEL_MATRIX_BF16},
   };
 
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -170,19 +153,19 @@ runnel_matrix_pack (uint32_t tensor_type, const uint8_t *src,
   if (!runnel_matrix_kind_for_type (tensor_type, &kind))
     return;
   switch (tensor_type) {
-    case TYPE_Q4_0:
+    case RUNNEL_TENSOR_Q4_0:
       pack = pack_q4_0;
       break;
-    case TYPE_Q4_1:
+    case RUNNEL_TENSOR_Q4_1:
       pack = pack_q4_1;
       break;
-    case TYPE_Q5_0:
+    case RUNNEL_TENSOR_Q5_0:
       pack = pack_q5_0;
       break;
-    case TYPE_Q5_1:
+    case RUNNEL_TENSOR_Q5_1:
       pack = pack_q5_1;
       break;
-    case TYPE_Q8_0:
+    case RUNNEL_TENSOR_Q8_0:
       pack = pack_q8_0;
       break;
     default:

@@ -47,8 +47,7 @@ void runnel_avx2_kv_store (const RunnelKvLayout *kv, uint8_t *layer,
 void runnel_avx2_attend (const RunnelKvLayout *kv, const RunnelKvRun *runs,
     uint32_t n_runs, uint32_t kv_head, uint32_t key_begin, uint32_t key_end,
     const float *q, size_t q_stride, uint32_t n_queries, uint32_t n_heads,
-    const uint32_t *limits, uint8_t *partials, size_t partial_stride,
-    float *scores);
+    const uint32_t *limits, uint8_t *partials, size_t partial_stride);
 void runnel_avx2_merge (RunnelPartial *into, const RunnelPartial *from,
     uint32_t head_dim);
 

@@ -361,8 +361,7 @@ void
 LEVEL (attend) (const RunnelKvLayout *kv, const RunnelKvRun *runs,
     uint32_t n_runs, uint32_t kv_head, uint32_t key_begin, uint32_t key_end,
     const float *q, size_t q_stride, uint32_t n_queries, uint32_t n_heads,
-    const uint32_t *limits, uint8_t *partials, size_t partial_stride,
-    float *scores)
+    const uint32_t *limits, uint8_t *partials, size_t partial_stride)
 {
   Block block;
 
@@ -432,7 +431,7 @@ store_key (uint8_t *k, const float *from, uint32_t head_dim,
       memcpy (k + (d + i) * KV_TILE * 2, halves + i, 2);
   }
   for (; d < head_dim; d++) {
-    uint16_t half = runnel_half_from_float (from[d]);
+    uint16_t half = runnel_float_to_half (from[d]);
 
     memcpy (k + d * KV_TILE * 2, &half, 2);
   }
@@ -451,7 +450,7 @@ store_value (uint8_t *v, const float *from, uint32_t head_dim,
   for (; d + 8 <= head_dim; d += 8)
     lanes_store_halves (v + 2 * d, lanes_load (from + d));
   for (; d < head_dim; d++) {
-    uint16_t half = runnel_half_from_float (from[d]);
+    uint16_t half = runnel_float_to_half (from[d]);
 
     memcpy (v + 2 * d, &half, 2);
   }

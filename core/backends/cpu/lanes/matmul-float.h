@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <math.h>
+
 #include "../half.h"
 #include "../kernels.h"
 
@@ -37,7 +39,7 @@ load_1 (const uint8_t *p, Format format)
   if (format == WEIGHTS_F16)
     return runnel_load_half (p);
   if (format == WEIGHTS_BF16)
-    return runnel_bfloat16_to_float (runnel_load_u16 (p));
+    return runnel_bfloat_to_float (runnel_load_u16 (p));
   memcpy (&f, p, sizeof f);
   return f;
 }

@@ -7,8 +7,6 @@
  */
 #include "scalar.h"
 
-#include <math.h>
-
 #include "../exp.h"
 #include "lanes.h"
 
@@ -18,7 +16,7 @@ static void
 store_element (RunnelKvFormat format, uint8_t *plane, size_t i, float value)
 {
   if (format == RUNNEL_KV_F16) {
-    uint16_t half = runnel_half_from_float (value);
+    uint16_t half = runnel_float_to_half (value);
 
     memcpy (plane + 2 * i, &half, sizeof half);
   } else {
@@ -97,17 +95,35 @@ clip_run (const RunnelKvRun *run, uint32_t key_begin, uint32_t key_end,
   *end = run->key + run->n < key_end ? run->key + run->n : key_end;
 }
 
-static float
-score_key (const RunnelKvLayout *kv, const RunnelKvRun *run, uint32_t kv_head,
-    uint32_t key, const float *q)
+/* Scores of the tile of keys that row is in. */
+static void
+score_tile (const RunnelKvLayout *kv, const uint8_t *layer, uint32_t kv_head,
+    uint32_t row, const float *q, float *scores)
 {
-  size_t at = key_index (kv, kv_head, run->first + (key - run->key));
-  float score = 0.0f;
+  size_t at = key_index (kv, kv_head, row - row % KV_TILE);
 
-  for (uint32_t d = 0; d < kv->head_dim; d++)
-    score = fmaf (q[d], load_element (kv->format, run->layer,
-            at + (size_t) d * KV_TILE), score);
-  return score;
+  for (uint32_t i = 0; i < KV_TILE; i++)
+    scores[i] = 0.0f;
+  for (uint32_t d = 0; d < kv->head_dim; d++, at += KV_TILE) {
+    for (uint32_t i = 0; i < KV_TILE; i++)
+      scores[i] = fmaf (q[d], load_element (kv->format, layer, at + i),
+          scores[i]);
+  }
+}
+
+static void
+score_run (const RunnelKvLayout *kv, const RunnelKvRun *run, uint32_t kv_head,
+    uint32_t begin, uint32_t end, const float *q, float *scores)
+{
+  float tile[KV_TILE];
+
+  for (uint32_t key = begin; key < end; key++) {
+    uint32_t row = run->first + (key - run->key);
+
+    if (key == begin || row % KV_TILE == 0)
+      score_tile (kv, run->layer, kv_head, row, q, tile);
+    scores[key - begin] = tile[row % KV_TILE];
+  }
 }
 
 static void
@@ -124,20 +140,19 @@ add_value (const RunnelKvLayout *kv, const RunnelKvRun *run, uint32_t kv_head,
 static void
 attend_query (const RunnelKvLayout *kv, const RunnelKvRun *runs,
     uint32_t n_runs, uint32_t kv_head, uint32_t key_begin, uint32_t key_end,
-    const float *q, RunnelPartial *partial, float *scores)
+    const float *q, RunnelPartial *partial)
 {
-  float lanes[8] = { 0.0f }, max = -INFINITY;
+  float scores[RUNNEL_KEY_BLOCK], lanes[8] = { 0.0f }, max = -INFINITY;
   uint32_t begin, end;
 
   for (uint32_t r = 0; r < n_runs; r++) {
     clip_run (&runs[r], key_begin, key_end, &begin, &end);
-    for (uint32_t key = begin; key < end; key++) {
-      float score = score_key (kv, &runs[r], kv_head, key, q);
-
-      scores[key - key_begin] = score;
-      max = score > max ? score : max;
-    }
+    if (begin < end)
+      score_run (kv, &runs[r], kv_head, begin, end, q,
+          scores + (begin - key_begin));
   }
+  for (uint32_t i = 0; i < key_end - key_begin; i++)
+    max = scores[i] > max ? scores[i] : max;
   max = max + 0.0f;             /* of the two zeros, the positive one */
 
   for (uint32_t i = 0; i < key_end - key_begin; i++) {
@@ -161,8 +176,7 @@ void
 runnel_scalar_attend (const RunnelKvLayout *kv, const RunnelKvRun *runs,
     uint32_t n_runs, uint32_t kv_head, uint32_t key_begin, uint32_t key_end,
     const float *q, size_t q_stride, uint32_t n_queries, uint32_t n_heads,
-    const uint32_t *limits, uint8_t *partials, size_t partial_stride,
-    float *scores)
+    const uint32_t *limits, uint8_t *partials, size_t partial_stride)
 {
   for (uint32_t i = 0; i < n_queries; i++) {
     uint32_t end = limits[i] < key_end ? limits[i] : key_end;
@@ -174,7 +188,7 @@ runnel_scalar_attend (const RunnelKvLayout *kv, const RunnelKvRun *runs,
 
       attend_query (kv, runs, n_runs, kv_head, key_begin, end,
           q + i * q_stride + (size_t) h * kv->head_dim,
-          (RunnelPartial *) (partials + at), scores);
+          (RunnelPartial *) (partials + at));
     }
   }
 }

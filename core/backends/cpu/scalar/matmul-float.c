@@ -28,7 +28,7 @@ load_f16 (const uint8_t *p, size_t i)
 static float
 load_bf16 (const uint8_t *p, size_t i)
 {
-  return runnel_bfloat16_to_float (runnel_load_u16 (p + 2 * i));
+  return runnel_bfloat_to_float (runnel_load_u16 (p + 2 * i));
 }
 
 static inline void

@@ -61,8 +61,7 @@ void runnel_scalar_kv_load (const RunnelKvLayout *kv, const uint8_t *layer,
 void runnel_scalar_attend (const RunnelKvLayout *kv, const RunnelKvRun *runs,
     uint32_t n_runs, uint32_t kv_head, uint32_t key_begin, uint32_t key_end,
     const float *q, size_t q_stride, uint32_t n_queries, uint32_t n_heads,
-    const uint32_t *limits, uint8_t *partials, size_t partial_stride,
-    float *scores);
+    const uint32_t *limits, uint8_t *partials, size_t partial_stride);
 void runnel_scalar_merge (RunnelPartial *into, const RunnelPartial *from,
     uint32_t head_dim);
 void runnel_scalar_finish (const RunnelPartial *partial, uint32_t head_dim,
