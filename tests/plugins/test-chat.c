@@ -113,6 +113,42 @@ test_bad_json (void)
                  TURN ("user", "u") REPLY);
 }
 
+/* Whatever comes in, one request gives one buffer. */
+static void
+test_mutated_json (void)
+{
+  static const char seed[] =
+      "{\"tools\":[{\"a\":[1,-2.5e3,null]}],\"messages\":[{\"role\":"
+      "\"system\",\"content\":\"a\\\"\\u00e9\"},{\"role\":\"user\","
+      "\"content\":\"]}\"}], \"enable_thinking\" : true}";
+  static const char bytes[] = "{}[]\",:\\ tn1-e\n\x01\xc3";
+  g_autoptr (ElementTest) test =
+      chat_new ("error-policy=report", GST_LM_CAPS_JSON);
+
+  for (guint round = 0; round < 2000; round++)
+    {
+      GstBuffer *buffer = gst_buffer_new_memdup (seed, sizeof seed - 1);
+      g_autoptr (GstBuffer) result = NULL;
+      guint n = g_test_rand_int_range (0, 5);
+      GstMapInfo map;
+
+      gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+      for (guint i = 0; i < n; i++)
+        map.data[g_test_rand_int_range (0, map.size)] =
+            bytes[g_test_rand_int_range (0, sizeof bytes - 1)];
+      gst_buffer_unmap (buffer, &map);
+      if (g_test_rand_bit ())
+        gst_buffer_set_size (buffer, g_test_rand_int_range (1, sizeof seed));
+      g_assert_cmpint (gst_harness_push (test->harness, buffer), ==,
+                       GST_FLOW_OK);
+      result = gst_harness_try_pull (test->harness);
+      g_assert_nonnull (result);
+      g_assert_null (gst_harness_try_pull (test->harness));
+      gst_bus_set_flushing (test->bus, TRUE);
+      gst_bus_set_flushing (test->bus, FALSE);
+    }
+}
+
 static guint
 count_controls (const char *input, const char *caps)
 {
@@ -363,6 +399,7 @@ add_tests (void)
   g_test_add_func ("/chat/text", test_text);
   g_test_add_func ("/chat/json", test_json);
   g_test_add_func ("/chat/bad-json", test_bad_json);
+  g_test_add_func ("/chat/mutated-json", test_mutated_json);
   g_test_add_func ("/chat/forgery", test_forgery);
   g_test_add_func ("/chat/template-and-tools", test_template_and_tools);
   g_test_add_func ("/chat/bad-files", test_bad_files);
