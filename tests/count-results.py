@@ -5,7 +5,7 @@
 `meson test`: count-results.py STATUS [TESTLOG.JSON]...
 
 A program that prints the Test Anything Protocol counts once for each of its
-cases, any other once. STATUS is what meson test returned: a failure that no
+cases, any other once. What was skipped is named on stderr. STATUS is what meson test returned: a failure that no
 log tells of (the build, say) counts as one."""
 import json
 import re
@@ -42,7 +42,11 @@ def main (status, *logs):
             continue
         with lines:
             for line in lines:
-                numbers = count_program (json.loads (line))
+                record = json.loads (line)
+                numbers = count_program (record)
+                if numbers[2] > 0:
+                    print (f"  skipped in {record['name']}: {numbers[2]}",
+                           file = sys.stderr)
                 totals = [a + b for a, b in zip (totals, numbers)]
     if int (status) != 0 and totals[1] == 0:
         totals[1] = 1
