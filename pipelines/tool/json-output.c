@@ -4,7 +4,9 @@
  */
 #include "json-output.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "formats/json.h"
 
@@ -89,6 +91,25 @@ json_add_double (JsonOutput *self, const char *key, double value)
 {
   begin_value (self, key);
   runnel_json_append_double (self->text, value);
+}
+
+/* Fewer digits than its double would need. */
+void
+json_add_float (JsonOutput *self, const char *key, float value)
+{
+  char text[32];
+
+  begin_value (self, key);
+  if (!isfinite (value)) {
+    g_string_append (self->text, "null");
+    return;
+  }
+  for (int digits = 6; digits <= 9; digits++) {
+    g_snprintf (text, sizeof text, "%.*g", digits, value);
+    if (strtof (text, NULL) == value)
+      break;
+  }
+  g_string_append (self->text, text);
 }
 
 void

@@ -28,6 +28,7 @@ void json_add_string (JsonOutput *self, const char *key, const char *text,
 void json_add_int (JsonOutput *self, const char *key, gint64 value);
 void json_add_uint (JsonOutput *self, const char *key, guint64 value);
 void json_add_double (JsonOutput *self, const char *key, double value);
+void json_add_float (JsonOutput *self, const char *key, float value);
 void json_add_boolean (JsonOutput *self, const char *key, gboolean value);
 void json_add_tokens (JsonOutput *self, const char *key, const gint32 *tokens,
                       gsize n_tokens);

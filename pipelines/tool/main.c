@@ -13,7 +13,8 @@
 #include "verb.h"
 
 static const Verb *const verbs[] = {
-  &verb_run, &verb_inspect, &verb_tokenize, &verb_bench,
+  &verb_run, &verb_chat, &verb_inspect, &verb_tokenize, &verb_detokenize,
+  &verb_render, &verb_logits, &verb_perplexity, &verb_bench, &verb_graph,
 };
 
 static void

@@ -142,6 +142,48 @@ pipeline_file_load (const char *name, GError **error)
   return g_steal_pointer (&self);
 }
 
+/* Where the build or the installation put it, if GStreamer does not look
+ * there by itself. */
+static gboolean
+ensure_elements (GError **error)
+{
+  g_autoptr (GstElementFactory) factory = NULL;
+
+  if (!gst_is_initialized ())
+    gst_init (NULL, NULL);
+  factory = gst_element_factory_find ("lmprefill");
+  if (factory == NULL) {
+    gst_registry_scan_path (gst_registry_get (), RUNNEL_GST_PLUGIN_DIR);
+    factory = gst_element_factory_find ("lmprefill");
+  }
+  if (factory == NULL)
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "GStreamer does not find Runnel's elements: set GST_PLUGIN_PATH_1_0 "
+        "to the folder of libgstrunnel.so");
+  return factory != NULL;
+}
+
+GstElement *
+pipeline_file_launch (const PipelineFile *self, GError **error)
+{
+  g_autoptr (GError) cause = NULL;
+  g_autoptr (GstElement) pipeline = NULL;
+
+  if (!ensure_elements (error))
+    return NULL;
+  pipeline = gst_parse_launch_full (self->launch, NULL,
+      GST_PARSE_FLAG_FATAL_ERRORS, &cause);
+  if (pipeline != NULL)
+    gst_object_ref_sink (pipeline);
+  if (pipeline == NULL || !GST_IS_PIPELINE (pipeline)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED, "%s: %s",
+        self->path, cause ? cause->message
+        : "a pipeline has more than one element");
+    return NULL;
+  }
+  return g_steal_pointer (&pipeline);
+}
+
 void
 pipeline_file_free (PipelineFile *self)
 {

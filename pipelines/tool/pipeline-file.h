@@ -6,7 +6,7 @@
  * comments, the first of them (but SPDX tags) says what the pipeline does. */
 #pragma once
 
-#include <glib.h>
+#include <gst/gst.h>
 
 G_BEGIN_DECLS
 
@@ -22,6 +22,8 @@ typedef struct {
 PipelineFile *pipeline_file_load (const char *name, GError **error);
 void pipeline_file_free (PipelineFile *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PipelineFile, pipeline_file_free)
+/* The pipeline it describes; initialises GStreamer. */
+GstElement *pipeline_file_launch (const PipelineFile *self, GError **error);
 /* Whether such a file is there. */
 gboolean pipeline_file_exists (const char *name);
 /* The names of all, sorted. */

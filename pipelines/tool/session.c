@@ -225,53 +225,12 @@ find_ends (Session *self)
   }
 }
 
-/* Where the build or the installation put it, if GStreamer does not look
- * there by itself. */
-static gboolean
-ensure_elements (GError **error)
-{
-  g_autoptr (GstElementFactory) factory = NULL;
-
-  if (!gst_is_initialized ())
-    gst_init (NULL, NULL);
-  factory = gst_element_factory_find ("lmprefill");
-  if (factory == NULL) {
-    gst_registry_scan_path (gst_registry_get (), RUNNEL_GST_PLUGIN_DIR);
-    factory = gst_element_factory_find ("lmprefill");
-  }
-  if (factory == NULL)
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
-        "GStreamer does not find Runnel's elements: set GST_PLUGIN_PATH_1_0 "
-        "to the folder of libgstrunnel.so");
-  return factory != NULL;
-}
-
-static GstElement *
-parse_launch (const PipelineFile *file, GError **error)
-{
-  g_autoptr (GError) cause = NULL;
-  g_autoptr (GstElement) pipeline = NULL;
-
-  if (!ensure_elements (error))
-    return NULL;
-  pipeline = gst_parse_launch_full (file->launch, NULL,
-      GST_PARSE_FLAG_FATAL_ERRORS, &cause);
-  if (pipeline != NULL)
-    gst_object_ref_sink (pipeline);
-  if (pipeline == NULL || !GST_IS_PIPELINE (pipeline)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED, "%s: %s",
-        file->path, cause ? cause->message
-        : "a pipeline has more than one element");
-    return NULL;
-  }
-  return g_steal_pointer (&pipeline);
-}
-
 Session *
 session_new (const char *pipeline, const Options *options, GError **error)
 {
   g_autoptr (PipelineFile) file = pipeline_file_load (pipeline, error);
-  g_autoptr (GstElement) parsed = file ? parse_launch (file, error) : NULL;
+  g_autoptr (GstElement) parsed
+      = file ? pipeline_file_launch (file, error) : NULL;
   Session *self;
 
   if (parsed == NULL || !property_values_apply (parsed, options, error))
@@ -363,8 +322,8 @@ on_message (GstBus *bus, GstMessage *message, gpointer user_data)
   return G_SOURCE_CONTINUE;
 }
 
-/* The first time ends the replies, with what came of them; what cannot be
- * ended so, and the second time, end the loop. */
+/* The first time ends the replies, with what came of them. The second time
+ * ends the loop, and so does the first before the prompt is on its way. */
 static gboolean
 on_interrupt (gpointer user_data)
 {
@@ -378,9 +337,10 @@ on_interrupt (gpointer user_data)
     g_mutex_lock (&self->lock);
     request = reply->ended ? 0 : reply->request;
     g_mutex_unlock (&self->lock);
-    if (request != 0)
-      sent |= gst_pad_push_event (reply->pad,
-          gst_lm_event_new_cancel (request));
+    if (request == 0)
+      continue;
+    gst_pad_push_event (reply->pad, gst_lm_event_new_cancel (request));
+    sent = TRUE;
   }
   self->interrupted = TRUE;
   if (!sent)
@@ -440,6 +400,17 @@ session_run (Session *self, GError **error)
   return session_start (self, error) && run_loop (self, error);
 }
 
+gboolean
+session_check_turns (Session *self, GError **error)
+{
+  if (self->source != NULL && element_is (self->source, "appsrc")
+      && self->replies->len == 1)
+    return TRUE;
+  report_set_usage (error, "this pipeline holds no conversation: it needs an "
+      "appsrc and one fdsink");
+  return FALSE;
+}
+
 static GstBuffer *
 new_prompt (const char *text)
 {
@@ -456,8 +427,12 @@ session_ask (Session *self, const char *text, GError **error)
   GstFlowReturn ret;
 
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->replies->len; i++)
-    reply_reset (self->replies->pdata[i]);
+  for (guint i = 0; i < self->replies->len; i++) {
+    Reply *reply = self->replies->pdata[i];
+
+    reply_reset (reply);
+    reply->request = gst_lm_buffer_get_request_meta (buffer)->id;
+  }
   self->current = 0;
   g_mutex_unlock (&self->lock);
   self->interrupted = FALSE;

@@ -42,8 +42,11 @@ void session_set_print (Session *self, gboolean print);
 gboolean session_set_prompt (Session *self, const char *text, GError **error);
 /* Runs to the end of the stream. */
 gboolean session_run (Session *self, GError **error);
-/* Of a pipeline that begins with appsrc: a prompt, and its replies. */
 gboolean session_start (Session *self, GError **error);
+/* Whether it begins with appsrc and ends in one sink: whether it can be asked,
+ * and asked again. */
+gboolean session_check_turns (Session *self, GError **error);
+/* A prompt, and its reply. */
 gboolean session_ask (Session *self, const char *text, GError **error);
 /* Forgets all turns. */
 gboolean session_restart (Session *self, GError **error);

@@ -5,13 +5,19 @@
 """The runnel command, as a user meets it: test-tool.py RUNNEL MAKE-MODEL."""
 
 import json
+import math
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
+import time
+import traceback
 
 runnel, make_model = sys.argv[1:3]
 folder = tempfile.TemporaryDirectory (prefix='runnel-tool-')
@@ -60,7 +66,8 @@ def bad (status, *arguments, says, **options):
     assert re.search (says, result.err), (arguments, says, result.err)
 
 
-VERBS = ['run', 'inspect', 'tokenize', 'bench']
+VERBS = ['run', 'chat', 'inspect', 'tokenize', 'detokenize', 'render',
+         'logits', 'perplexity', 'bench', 'graph']
 
 
 def test_help ():
@@ -80,7 +87,9 @@ def test_usage ():
     bad (2, 'sing', says="no verb 'sing'")
     for verb in VERBS:
         bad (2, verb, '--no-such-option', says=f"see 'runnel {verb} --help'")
-    for verb in ['inspect', 'tokenize', 'bench', 'run']:
+    for verb in VERBS:
+        if verb == 'graph':
+            continue
         bad (2, verb, says='-m FILE.*RUNNEL_MODEL')
         bad (1, verb, '-m', '/no/such/file', says='/no/such/file')
         bad (1, verb, '-m', '/dev/null', says='/dev/null')
@@ -255,6 +264,271 @@ def test_run_interrupted ():
     assert err == b''
 
 
+def test_detokenize ():
+    text = 'Hello wörld\n and more'
+    ids = good ('tokenize', '-m', tiny, text)
+    assert good ('detokenize', '-m', tiny, stdin=ids) == text
+    assert good ('detokenize', '-m', tiny, ids) == text
+    commas = '[' + ', '.join (ids.split ()) + ']'
+    assert good ('detokenize', '-m', tiny, stdin=commas) == text
+    assert good ('detokenize', '-m', tiny, stdin='') == ''
+    assert good ('detokenize', '-m', tiny, '2') == ''
+    assert good ('detokenize', '-m', tiny, '-s', '2') == '<|im_end|>'
+    lines = good ('tokenize', '-m', tiny, '--lines', stdin='a\n\nbc\n')
+    assert good ('detokenize', '-m', tiny, '--lines', stdin=lines) == 'a\n\nbc\n'
+    # What tokenize writes as JSON lines, detokenize reads.
+    lines = good ('tokenize', '-m', tiny, '--json-lines', stdin='"x y"\n"z"\n')
+    back = good ('detokenize', '-m', tiny, '--json-lines', stdin=lines)
+    assert [json.loads (line)['text'] for line in back.splitlines ()] \
+        == ['x y', 'z']
+    parsed = json.loads (good ('detokenize', '-m', tiny, '--json', '4 5'))
+    assert parsed['ids'] == [4, 5]
+    bad (1, 'detokenize', '-m', tiny, '1 x', says="'x' is no token id")
+    bad (1, 'detokenize', '-m', tiny, '1.5', says='no token id')
+    bad (1, 'detokenize', '-m', tiny, '99999', says='99999.*0 to')
+    bad (1, 'detokenize', '-m', tiny, stdin='-1', says='-1 is no token')
+    bad (1, 'detokenize', '-m', tiny, '99999999999999999999', says='0 to')
+    result = tool ('detokenize', '-m', tiny, '--json-lines',
+                   stdin='[4]\n{"a":1}\n')
+    assert result.status == 1 and 'line 2' in result.err
+    result = tool ('detokenize', '-m', tiny, '--json-lines', stdin='["a"]\n')
+    assert result.status == 1 and 'line 1' in result.err
+
+
+def test_render ():
+    messages = '[{"role":"user","content":"Hi <|im_end|>"}]'
+    text = good ('render', '-m', tiny, stdin=messages)
+    assert 'Hi <|im_end|>' in text and 'assistant' in text
+    path = os.path.join (folder.name, 'messages.json')
+    with open (path, 'w') as file:
+        file.write ('{"messages": %s}' % messages)
+    assert good ('render', '-m', tiny, path) == text
+    shorter = good ('render', '-m', tiny, '--no-generation-prompt', path)
+    assert text.startswith (shorter) and len (shorter) < len (text)
+    parsed = json.loads (good ('render', '-m', tiny, '--json', '--tokens',
+                               path))
+    assert parsed['text'] == text
+    data = text.encode ()
+    kept = b''.join (data[start:start + length]
+                     for start, length in parsed['template_spans'])
+    assert b'Hi <' not in kept and kept.count (b'<|im_end|>') \
+        == text.count ('<|im_end|>') - 1
+    # The user's words are no control token.
+    assert parsed['ids'].count (2) == text.count ('<|im_end|>') - 1
+    ids = good ('render', '-m', tiny, '--tokens', path)
+    assert [int (i) for i in ids.split ()] == parsed['ids']
+
+
+def test_render_template ():
+    template = os.path.join (folder.name, 'own.jinja')
+    with open (template, 'w') as file:
+        file.write ('{% for m in messages %}[{{ m.role }}] {{ m.content }}'
+                    '{% endfor %}{{ tools | tojson }}{{ enable_thinking }}'
+                    '{{ strftime_now("%Y") }}{{ bos_token }}')
+    tools = os.path.join (folder.name, 'tools.json')
+    with open (tools, 'w') as file:
+        file.write ('[{"name": "f", "n": 1.0}]')
+    text = good ('render', '--template', template, '--tools', tools,
+                 '--thinking', 'off', '--now', '2001-02-03T04:05:06',
+                 stdin='[{"role":"a","content":"b"}]')
+    assert text == '[a] b[{"name": "f", "n": 1.0}]False2001', text
+    for stdin, says in (('{', 'standard input'), ('{}', "'messages'"),
+                        ('3', 'neither'), ('[1', 'standard input')):
+        bad (1, 'render', '-m', tiny, stdin=stdin, says=says)
+    with open (template, 'w') as file:
+        file.write ('{% for %}')
+    bad (1, 'render', '--template', template, stdin='[]', says='own.jinja')
+    bad (1, 'render', '--template', '/no/such', stdin='[]', says='/no/such')
+    bad (2, 'render', '-m', tiny, '--now', 'soon', stdin='[]', says='--now')
+    bad (2, 'render', '-m', tiny, '--thinking', 'x', stdin='[]', says='on nor')
+
+
+def test_logits ():
+    last = json.loads (good ('logits', '-m', tiny, '--ids', '5,6,7'))
+    assert last['ids'] == [5, 6, 7]
+    assert len (last['logits']) == last['n_vocab']
+    # Bit for bit the same, whatever computes them.
+    assert json.loads (good ('logits', '-m', tiny, '--ids', '5 6 7', '-t', '1',
+                             '--kernels', 'scalar'))['logits'] \
+        == last['logits']
+    rows = json.loads (good ('logits', '-m', tiny, '-i', '[5,6,7]', '--all'))
+    assert len (rows['logits']) == 3 and rows['logits'][2] == last['logits']
+    top = json.loads (good ('logits', '-m', tiny, '--ids', '5,6,7', '--top',
+                            '4'))['top']
+    order = sorted (range (last['n_vocab']),
+                    key=lambda i: (-last['logits'][i], i))
+    assert [t['id'] for t in top] == order[:4]
+    assert all (t['logprob'] < 0 for t in top)
+    text = json.loads (good ('logits', '-m', tiny, 'Hello', '--top', '1'))
+    assert len (text['top']) == 1
+    bad (2, 'logits', '-m', tiny, says='--ids or a text')
+    bad (2, 'logits', '-m', tiny, '--ids', '', says='no token')
+    bad (2, 'logits', '-m', tiny, '--ids', '1', 'x', says='either')
+    bad (2, 'logits', '-m', tiny, '--ids', '1', '--top', '-1', says='--top')
+    bad (1, 'logits', '-m', tiny, '--ids', '1,x', says="'x'")
+    bad (1, 'logits', '-m', tiny, '--ids', '1,99999', says='99999')
+    bad (1, 'logits', '-m', tiny, '--ids', '5,' * 600, says='512')
+
+
+def test_perplexity ():
+    path = os.path.join (folder.name, 'text.txt')
+    with open (path, 'w') as file:
+        file.write ('One window holds this text, and it is scored whole. ' * 4)
+    one = json.loads (good ('perplexity', '-m', tiny, '--json', path))
+    assert one['windows'] == 1 and one['scored'] == one['tokens'] - 1
+    assert abs (math.exp (one['nll']) / one['perplexity'] - 1) < 1e-9
+    for chunk in '1', '7':
+        again = json.loads (good ('perplexity', '-m', tiny, '--json',
+                                  '--chunk', chunk, path))
+        assert again['perplexity'] == one['perplexity']
+    # What logits say of the same ids.
+    ids = json.loads (good ('tokenize', '-m', tiny, '--json', stdin=open (path)
+                            .read ()))['ids']
+    rows = json.loads (good ('logits', '-m', tiny, '--all', '--ids',
+                             ' '.join (map (str, ids))))['logits']
+    nll = [math.log (sum (math.exp (x) for x in row)) - row[token]
+           for row, token in zip (rows, ids[1:])]
+    assert abs (sum (nll) / len (nll) - one['nll']) < 1e-5
+    several = json.loads (good ('perplexity', '-m', tiny, '--json', '-c', '16',
+                                path))
+    assert several['windows'] == len (ids) // 16
+    assert several['scored'] == several['windows'] * 7
+    text = good ('perplexity', '-m', tiny, stdin='some words')
+    assert 'perplexity' in text and 'machine' in text
+    bad (1, 'perplexity', '-m', tiny, '/no/such', says='/no/such')
+    bad (1, 'perplexity', '-m', tiny, stdin='', says='two are the least')
+    bad (2, 'perplexity', '-m', tiny, '-c', '513', path, says='512')
+    bad (2, 'perplexity', '-m', tiny, '--chunk', '0', path, says='--chunk')
+    bad (2, 'perplexity', '-m', tiny, '-c', '8', '--skip', '8', path,
+         says='--skip')
+
+
+def test_graph ():
+    dot = good ('graph', 'two-replies')
+    assert dot.startswith ('digraph') and dot.endswith ('}\n')
+    assert dot.count ('label="lmdecode') == 2
+    assert '"prefill" -> "t" [label=" state "]' in dot
+    assert 'seed=2' in dot
+    assert good ('graph') == good ('graph', 'reply')
+    assert 'GstLmPrefill' in good ('graph', '--full', 'reply')
+    path = os.path.join (folder.name, 'graph.svg')
+    result = tool ('graph', '-f', 'svg', '-o', path, 'reply')
+    if result.status == 0:
+        with open (path) as file:
+            assert '<svg' in file.read ()
+    else:
+        assert 'graphviz' in result.err, result.err
+    bad (2, 'graph', 'nosuch', says='nosuch.*--list')
+    bad (2, 'graph', '-f', 'jpg', says='svg')
+    bad (1, 'graph', '-o', '/no/such/folder/x', says='/no/such')
+    bad (1, 'graph', '-f', 'svg', env={'PATH': ''}, says='graphviz')
+
+
+def test_chat_in_a_pipe ():
+    whole = ''.join (reply)
+    out = good ('chat', '-m', scripted, stdin='Which river?\n\nAnd?')
+    assert out == whole + '\n' + whole + '\n', out
+    out = good ('chat', '-m', scripted, '-n', '1', stdin='a\\\nb\n/quit\nc\n')
+    assert out == 'La\n'
+    # Each prompt sees the turns before it, until they are forgotten.
+    result = tool ('chat', '-m', scripted, '--speed',
+                   stdin='a\na\n/clear\na\n/nosuch\n/help\n')
+    assert result.status == 0 and result.out == (whole + '\n') * 3
+    assert result.err.count ('tokens/s)') == 3
+    assert 'no command /nosuch' in result.err and 'Ctrl-D' in result.err
+    bad (2, 'chat', '-m', scripted, 'reply', says='no conversation')
+    bad (1, 'chat', '-m', tiny, stdin=b'\xff\n', says='UTF-8')
+    # A turn that does not fit ends neither the session nor the conversation.
+    result = tool ('chat', '-m', scripted, stdin='x ' * 1000 + '\nshort\n')
+    assert result.status == 0, result.err
+    assert result.out.endswith (whole + '\n')
+    assert '512' in result.err and '/clear' in result.err
+
+
+class Terminal:
+    """A command in a terminal of its own."""
+
+    def __init__ (self, *arguments):
+        self.pid, self.fd = pty.fork ()
+        if self.pid == 0:
+            os.environ['TERM'] = 'vt100'
+            os.execv (runnel, [runnel, *arguments])
+        self.seen = b''
+
+    def type (self, text):
+        os.write (self.fd, text.encode ())
+
+    def expect (self, text):
+        """Waits for a text behind the last one that was waited for."""
+        deadline = time.monotonic () + TIMEOUT
+        while text.encode () not in self.seen:
+            left = deadline - time.monotonic ()
+            assert left > 0 and select.select ([self.fd], [], [], left)[0], \
+                (text, self.seen)
+            try:
+                data = os.read (self.fd, 4096)
+            except OSError:
+                data = b''
+            assert data, (text, self.seen)
+            self.seen += data
+        self.seen = self.seen.split (text.encode (), 1)[1]
+
+    def wait (self):
+        status = os.waitpid (self.pid, 0)[1]
+        os.close (self.fd)
+        return os.waitstatus_to_exitcode (status)
+
+
+def test_chat_on_a_terminal ():
+    chat = Terminal ('chat', '-m', scripted)
+    chat.expect ('> ')
+    chat.type ('first prömpt\r')
+    chat.expect ('Seine')
+    chat.expect ('tokens/s)')
+    chat.expect ('> ')
+    # Ctrl-C drops the line, and no more.
+    chat.type ('half a line')
+    chat.expect ('half a line')
+    chat.type ('\x03')
+    chat.expect ('> ')
+    # The line before, from the history.
+    chat.type ('\x10')
+    chat.expect ('first pr')
+    chat.type ('\r')
+    chat.expect ('Seine')
+    chat.expect ('tokens/s)')
+    chat.expect ('> ')
+    chat.type ('\x04')
+    assert chat.wait () == 0
+    path = os.path.join (folder.name, 'runnel', 'chat-history')
+    assert os.stat (path).st_mode & 0o077 == 0
+    again = Terminal ('chat', '-m', scripted)
+    again.expect ('> ')
+    again.type ('\x10')
+    again.expect ('first pr')
+    again.type ('\r')
+    again.expect ('tokens/s)')
+    again.expect ('> ')
+    again.type ('/quit\r')
+    assert again.wait () == 0
+
+
+def test_chat_interrupted ():
+    """Ctrl-C stops the reply and keeps the session."""
+    chat = Terminal ('chat', '-m', tiny, '-n', '-1', '--ignore-eos', 'true',
+                     '--overflow-policy', 'shift', '--no-history')
+    for prompt in 'one', 'two':
+        chat.expect ('> ')
+        chat.type (prompt + '\r')
+        chat.expect (prompt)
+        time.sleep (0.3)
+        chat.type ('\x03')
+        chat.expect ('stopped)')
+    chat.expect ('> ')
+    chat.type ('\x04')
+    assert chat.wait () == 0
+
+
 def test_bench ():
     options = ['-m', tiny, '-r', '2', '--pp', '8,16', '--tg', '4', '--depths',
                '0,5']
@@ -293,10 +567,10 @@ def main ():
             function ()
             print (f'ok {i} {name[5:]}', flush=True)
         except (AssertionError, ValueError, KeyError, OSError,
-                subprocess.SubprocessError) as error:
+                subprocess.SubprocessError):
             failed += 1
             print (f'not ok {i} {name[5:]}')
-            for line in f'{type (error).__name__}: {error}'.splitlines ():
+            for line in traceback.format_exc ().splitlines ():
                 print ('#', line, flush=True)
     return failed > 0
 
