@@ -67,10 +67,11 @@ append_upper (JinjaRun *run, JinjaText *text, gunichar c, JinjaOrigin origin)
 
   if (c < 0x80)
     {
-      jinja_text_append_unichar (run, text, (gunichar) g_ascii_toupper ((char) c),
-                                 origin);
+      buffer[0] = g_ascii_toupper ((char) c);
+      jinja_text_append (run, text, buffer, 1, origin);
       return;
     }
+  jinja_step (run, 1);
   g_unichar_to_utf8 (c, character);
   upper = g_utf8_strup (character, -1);
   g_strlcpy (buffer, upper, sizeof buffer);
@@ -126,6 +127,7 @@ append_folded (JinjaRun *run, JinjaText *text, const JinjaValue *string,
   char buffer[32] = { 0 };
   char *folded;
 
+  jinja_step (run, 1);
   g_unichar_to_utf8 (jinja_string_char (string, offset), character);
   folded = g_utf8_casefold (character, -1);
   g_strlcpy (buffer, folded, sizeof buffer);

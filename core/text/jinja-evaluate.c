@@ -142,6 +142,42 @@ add_star (JinjaRun *run, const JinjaValue *star, JinjaValue *positional)
     jinja_list_append (run, positional, item);
 }
 
+/* Keyword arguments, those of @more, and the caller of a call block. */
+static void
+evaluate_keywords (JinjaRun *run, JinjaScope *scope,
+                   const JinjaCallArguments *given, const JinjaDict *more,
+                   const JinjaValue *caller, JinjaArguments *arguments)
+{
+  gsize n_more = more != NULL ? more->n_entries : 0;
+  gsize n = 0;
+  JinjaKeyword *keywords;
+
+  if (given->keywords.n_items + n_more == 0 && caller == NULL)
+    return;
+  keywords =
+      jinja_new_n (run, JinjaKeyword, given->keywords.n_items + n_more + 1);
+  for (guint i = 0; i < given->keywords.n_items; i++)
+    {
+      keywords[n].name = given->names[i];
+      keywords[n++].value =
+          jinja_evaluate (run, scope, given->keywords.items[i]);
+    }
+  for (gsize i = 0; i < n_more; i++)
+    {
+      if (more->entries[i].key.kind != JINJA_STRING)
+        jinja_raise (run, "keywords must be strings");
+      keywords[n].name = more->entries[i].key;
+      keywords[n++].value = more->entries[i].value;
+    }
+  if (caller != NULL)
+    {
+      keywords[n].name = jinja_string_c (run, "caller");
+      keywords[n++].value = *caller;
+    }
+  arguments->keywords = keywords;
+  arguments->n_keywords = (guint) n;
+}
+
 static JinjaArguments
 evaluate_arguments (JinjaRun *run, JinjaScope *scope,
                     const JinjaCallArguments *given, const JinjaValue *caller)
@@ -149,9 +185,8 @@ evaluate_arguments (JinjaRun *run, JinjaScope *scope,
   JinjaArguments arguments = { 0 };
   JinjaValue positional =
       jinja_list_new (run, JINJA_LIST, given->positional.n_items);
-  JinjaValue more = jinja_missing ();
-  JinjaKeyword *keywords;
-  gsize n = given->keywords.n_items;
+  JinjaValue more;
+  const JinjaDict *names = NULL;
 
   for (guint i = 0; i < given->positional.n_items; i++)
     jinja_list_append (
@@ -171,34 +206,9 @@ evaluate_arguments (JinjaRun *run, JinjaScope *scope,
       if (more.kind != JINJA_DICT)
         jinja_raise (run, "argument after ** must be a mapping, not %s",
                      jinja_type_name (&more));
-      n += more.dict->n_entries;
+      names = more.dict;
     }
-  if (n == 0 && caller == NULL)
-    return arguments;
-  keywords = jinja_new_n (run, JinjaKeyword, n + 1);
-  for (guint i = 0; i < given->keywords.n_items; i++)
-    {
-      keywords[i].name = given->names[i];
-      keywords[i].value =
-          jinja_evaluate (run, scope, given->keywords.items[i]);
-    }
-  for (gsize i = given->keywords.n_items; i < n; i++)
-    {
-      const JinjaEntry *entry =
-          &more.dict->entries[i - given->keywords.n_items];
-
-      if (entry->key.kind != JINJA_STRING)
-        jinja_raise (run, "keywords must be strings");
-      keywords[i].name = entry->key;
-      keywords[i].value = entry->value;
-    }
-  if (caller != NULL)
-    {
-      keywords[n].name = jinja_string_c (run, "caller");
-      keywords[n++].value = *caller;
-    }
-  arguments.keywords = keywords;
-  arguments.n_keywords = (guint) n;
+  evaluate_keywords (run, scope, given, names, caller, &arguments);
   return arguments;
 }
 

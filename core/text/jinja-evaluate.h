@@ -48,7 +48,11 @@ JinjaValue jinja_call (JinjaRun *run, const JinjaValue *callee,
 void jinja_assign (JinjaRun *run, JinjaScope *scope,
                    const JinjaExpression *target, JinjaValue value);
 
-typedef enum { JINJA_FLOW_NEXT, JINJA_FLOW_BREAK, JINJA_FLOW_CONTINUE } JinjaFlow;
+typedef enum {
+  JINJA_FLOW_NEXT,
+  JINJA_FLOW_BREAK,
+  JINJA_FLOW_CONTINUE,
+} JinjaFlow;
 
 JinjaFlow jinja_execute (JinjaRun *run, JinjaScope *scope,
                          const JinjaBody *body, JinjaText *out);

@@ -11,8 +11,8 @@
  * its precedence: conditional, or, and, not, comparisons, + -, ~, * / // %,
  * **, signs, postfix, filters and tests. */
 
-JinjaExpression *
-jinja_expression_new (JinjaParser *self, JinjaExpressionKind kind)
+static JinjaExpression *
+expression_new (JinjaParser *self, JinjaExpressionKind kind)
 {
   JinjaExpression *expression = jinja_new (self->run, JinjaExpression);
 
@@ -36,8 +36,7 @@ jinja_expression_list_append (JinjaParser *self, JinjaExpressionList *list,
 static JinjaExpression *
 constant (JinjaParser *self, JinjaValue value)
 {
-  JinjaExpression *expression =
-      jinja_expression_new (self, JINJA_EXPR_CONSTANT);
+  JinjaExpression *expression = expression_new (self, JINJA_EXPR_CONSTANT);
 
   expression->constant = value;
   return expression;
@@ -47,7 +46,7 @@ static JinjaExpression *
 binary (JinjaParser *self, JinjaExpressionKind kind, JinjaExpression *left,
         JinjaExpression *right)
 {
-  JinjaExpression *expression = jinja_expression_new (self, kind);
+  JinjaExpression *expression = expression_new (self, kind);
 
   expression->line = left->line;
   expression->binary.left = left;
@@ -75,7 +74,7 @@ parse_name (JinjaParser *self)
     expression = constant (self, jinja_none ());
   else
     {
-      expression = jinja_expression_new (self, JINJA_EXPR_NAME);
+      expression = expression_new (self, JINJA_EXPR_NAME);
       expression->name = jinja_intern (self, *name);
       jinja_note_name (self, name);
     }
@@ -105,7 +104,7 @@ parse_string (JinjaParser *self)
 static JinjaExpression *
 parse_list (JinjaParser *self)
 {
-  JinjaExpression *expression = jinja_expression_new (self, JINJA_EXPR_LIST);
+  JinjaExpression *expression = expression_new (self, JINJA_EXPR_LIST);
 
   jinja_expect (self, JINJA_TOKEN_LEFT_BRACKET);
   while (!jinja_token_is (self, JINJA_TOKEN_RIGHT_BRACKET))
@@ -124,7 +123,7 @@ parse_list (JinjaParser *self)
 static JinjaExpression *
 parse_dict (JinjaParser *self)
 {
-  JinjaExpression *expression = jinja_expression_new (self, JINJA_EXPR_DICT);
+  JinjaExpression *expression = expression_new (self, JINJA_EXPR_DICT);
 
   jinja_expect (self, JINJA_TOKEN_LEFT_BRACE);
   while (!jinja_token_is (self, JINJA_TOKEN_RIGHT_BRACE))
@@ -158,7 +157,7 @@ static JinjaExpression *
 parse_tuple (JinjaParser *self, TupleOf of, const char *end_name,
              gboolean parentheses)
 {
-  JinjaExpression *tuple = jinja_expression_new (self, JINJA_EXPR_TUPLE);
+  JinjaExpression *tuple = expression_new (self, JINJA_EXPR_TUPLE);
   gboolean is_tuple = FALSE;
 
   while (TRUE)
@@ -210,7 +209,7 @@ jinja_parse_target (JinjaParser *self, gboolean tuple, gboolean attribute,
   if (attribute && jinja_token_is (self, JINJA_TOKEN_NAME)
       && self->token[1].kind == JINJA_TOKEN_DOT)
     {
-      target = jinja_expression_new (self, JINJA_EXPR_ATTRIBUTE);
+      target = expression_new (self, JINJA_EXPR_ATTRIBUTE);
       target->attribute.object = parse_name (self);
       if (target->attribute.object->kind != JINJA_EXPR_NAME)
         jinja_raise (self->run, "cannot assign to a constant");
@@ -324,7 +323,7 @@ parse_call_arguments (JinjaParser *self)
 static JinjaExpression *
 parse_call (JinjaParser *self, JinjaExpression *callee)
 {
-  JinjaExpression *call = jinja_expression_new (self, JINJA_EXPR_CALL);
+  JinjaExpression *call = expression_new (self, JINJA_EXPR_CALL);
 
   call->call.callee = callee;
   call->call.arguments = parse_call_arguments (self);
@@ -349,7 +348,7 @@ parse_subscript (JinjaParser *self, JinjaExpression *object)
     start = jinja_parse_expression (self, TRUE);
   if (!jinja_skip (self, JINJA_TOKEN_COLON))
     return start;
-  slice = jinja_expression_new (self, JINJA_EXPR_SLICE);
+  slice = expression_new (self, JINJA_EXPR_SLICE);
   slice->slice.object = object;
   slice->slice.start = start;
   if (!jinja_token_is (self, JINJA_TOKEN_COLON) && !ends_subscript (self))
@@ -362,13 +361,13 @@ parse_subscript (JinjaParser *self, JinjaExpression *object)
 static JinjaExpression *
 parse_item (JinjaParser *self, JinjaExpression *object)
 {
-  JinjaExpression *item = jinja_expression_new (self, JINJA_EXPR_ITEM);
+  JinjaExpression *item = expression_new (self, JINJA_EXPR_ITEM);
   JinjaExpression *index;
   JinjaExpression *tuple = NULL;
 
   jinja_expect (self, JINJA_TOKEN_LEFT_BRACKET);
   if (jinja_token_is (self, JINJA_TOKEN_RIGHT_BRACKET))
-    index = jinja_expression_new (self, JINJA_EXPR_TUPLE); /* x[] is x[()] */
+    index = expression_new (self, JINJA_EXPR_TUPLE); /* x[] is x[()] */
   else
     index = parse_subscript (self, object);
   while (!jinja_token_is (self, JINJA_TOKEN_RIGHT_BRACKET))
@@ -378,7 +377,7 @@ parse_item (JinjaParser *self, JinjaExpression *object)
         jinja_raise (self->run, "a slice cannot be part of a tuple");
       if (tuple == NULL)
         {
-          tuple = jinja_expression_new (self, JINJA_EXPR_TUPLE);
+          tuple = expression_new (self, JINJA_EXPR_TUPLE);
           jinja_expression_list_append (self, &tuple->list, index);
         }
       index = parse_subscript (self, object);
@@ -402,13 +401,13 @@ parse_dot (JinjaParser *self, JinjaExpression *object)
   jinja_expect (self, JINJA_TOKEN_DOT);
   if (jinja_token_is (self, JINJA_TOKEN_NAME))
     {
-      expression = jinja_expression_new (self, JINJA_EXPR_ATTRIBUTE);
+      expression = expression_new (self, JINJA_EXPR_ATTRIBUTE);
       expression->attribute.object = object;
       expression->attribute.name = self->token->value;
     }
   else if (jinja_token_is (self, JINJA_TOKEN_INTEGER))
     {
-      expression = jinja_expression_new (self, JINJA_EXPR_ITEM);
+      expression = expression_new (self, JINJA_EXPR_ITEM);
       expression->item.object = object;
       expression->item.index = constant (self, self->token->value);
     }
@@ -472,8 +471,7 @@ jinja_parse_filters (JinjaParser *self, JinjaExpression *value,
 {
   while (inline_start || jinja_skip (self, JINJA_TOKEN_PIPE))
     {
-      JinjaExpression *filter =
-          jinja_expression_new (self, JINJA_EXPR_FILTER);
+      JinjaExpression *filter = expression_new (self, JINJA_EXPR_FILTER);
 
       jinja_step (self->run, 1);
       inline_start = FALSE;
@@ -513,7 +511,7 @@ begins_argument (const JinjaParser *self)
 static JinjaExpression *
 parse_test (JinjaParser *self, JinjaExpression *value)
 {
-  JinjaExpression *test = jinja_expression_new (self, JINJA_EXPR_TEST);
+  JinjaExpression *test = expression_new (self, JINJA_EXPR_TEST);
   JinjaExpression *negated;
   gboolean negate;
 
@@ -538,7 +536,7 @@ parse_test (JinjaParser *self, JinjaExpression *value)
     }
   if (!negate)
     return test;
-  negated = jinja_expression_new (self, JINJA_EXPR_NOT);
+  negated = expression_new (self, JINJA_EXPR_NOT);
   negated->operand = test;
   return negated;
 }
@@ -571,9 +569,10 @@ parse_signed (JinjaParser *self, gboolean filters)
   if (jinja_token_is (self, JINJA_TOKEN_SUBTRACT)
       || jinja_token_is (self, JINJA_TOKEN_ADD))
     {
-      expression = jinja_expression_new (
-          self, jinja_token_is (self, JINJA_TOKEN_ADD) ? JINJA_EXPR_POSITIVE
-                                                       : JINJA_EXPR_NEGATIVE);
+      expression =
+          expression_new (self, jinja_token_is (self, JINJA_TOKEN_ADD)
+                                    ? JINJA_EXPR_POSITIVE
+                                    : JINJA_EXPR_NEGATIVE);
       self->token++;
       expression->operand = parse_signed (self, FALSE);
     }
@@ -584,12 +583,6 @@ parse_signed (JinjaParser *self, gboolean filters)
     expression = parse_filters_and_tests (self, expression);
   jinja_leave (self->run);
   return expression;
-}
-
-JinjaExpression *
-jinja_parse_unary (JinjaParser *self)
-{
-  return parse_signed (self, TRUE);
 }
 
 static JinjaExpression *
@@ -606,10 +599,10 @@ arithmetic (JinjaParser *self, JinjaArithmetic operation,
 static JinjaExpression *
 parse_power (JinjaParser *self)
 {
-  JinjaExpression *left = jinja_parse_unary (self);
+  JinjaExpression *left = parse_signed (self, TRUE);
 
   while (jinja_skip (self, JINJA_TOKEN_POWER))
-    left = arithmetic (self, JINJA_POWER, left, jinja_parse_unary (self));
+    left = arithmetic (self, JINJA_POWER, left, parse_signed (self, TRUE));
   return left;
 }
 
@@ -645,7 +638,7 @@ parse_concat (JinjaParser *self)
 
   if (!jinja_token_is (self, JINJA_TOKEN_TILDE))
     return first;
-  concat = jinja_expression_new (self, JINJA_EXPR_CONCAT);
+  concat = expression_new (self, JINJA_EXPR_CONCAT);
   jinja_expression_list_append (self, &concat->list, first);
   while (jinja_skip (self, JINJA_TOKEN_TILDE))
     jinja_expression_list_append (self, &concat->list, parse_product (self));
@@ -715,7 +708,7 @@ parse_comparison (JinjaParser *self)
 
       if (compare == NULL)
         {
-          compare = jinja_expression_new (self, JINJA_EXPR_COMPARE);
+          compare = expression_new (self, JINJA_EXPR_COMPARE);
           jinja_expression_list_append (self, &compare->compare.operands,
                                         first);
         }
@@ -737,7 +730,7 @@ parse_not (JinjaParser *self)
   if (!jinja_token_is_name (self, "not"))
     return parse_comparison (self);
   jinja_enter (self->run);
-  expression = jinja_expression_new (self, JINJA_EXPR_NOT);
+  expression = expression_new (self, JINJA_EXPR_NOT);
   self->token++;
   expression->operand = parse_not (self);
   jinja_leave (self->run);
@@ -774,8 +767,7 @@ jinja_parse_expression (JinjaParser *self, gboolean conditional)
   expression = parse_or (self);
   while (conditional && jinja_skip_name (self, "if"))
     {
-      JinjaExpression *choice =
-          jinja_expression_new (self, JINJA_EXPR_CONDITIONAL);
+      JinjaExpression *choice = expression_new (self, JINJA_EXPR_CONDITIONAL);
 
       choice->line = start->line;
       choice->conditional.yes = expression;

@@ -5,7 +5,6 @@
 #include "jinja-builtins.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "jinja-attribute.h"
 #include "jinja-escape.h"
@@ -129,6 +128,33 @@ FILTER (filter_abs)
   return jinja_absolute (run, self);
 }
 
+/* To a multiple of 10^digits, halves to the even one. */
+static JinjaValue
+round_integer (JinjaRun *run, const JinjaValue *self, gint64 digits)
+{
+  JinjaValue zero = jinja_integer (0);
+  JinjaValue one = jinja_integer (1);
+  JinjaValue two = jinja_integer (2);
+  JinjaValue ten = jinja_integer (10);
+  JinjaValue power = jinja_integer (MIN (digits, 320));
+  JinjaValue value = jinja_absolute (run, self);
+  JinjaValue unit = jinja_calculate (run, JINJA_POWER, &ten, &power);
+  JinjaValue rest = jinja_calculate (run, JINJA_MODULO, &value, &unit);
+  JinjaValue odd;
+  int order;
+
+  value = jinja_calculate (run, JINJA_FLOOR_DIVIDE, &value, &unit);
+  rest = jinja_calculate (run, JINJA_MULTIPLY, &rest, &two);
+  order = jinja_number_compare (run, &rest, &unit);
+  odd = jinja_calculate (run, JINJA_MODULO, &value, &two);
+  if (order > 0 || (order == 0 && !jinja_number_is_zero (&odd)))
+    value = jinja_calculate (run, JINJA_ADD, &value, &one);
+  value = jinja_calculate (run, JINJA_MULTIPLY, &value, &unit);
+  return jinja_number_compare (run, self, &zero) < 0
+             ? jinja_negate (run, &value)
+             : value;
+}
+
 /* round (): to the nearest, halves to the even digit, by the exact decimal
  * value of the float. */
 static JinjaValue
@@ -136,41 +162,16 @@ round_common (JinjaRun *run, const JinjaValue *self, gint64 precision)
 {
   char buffer[400];
   char format[16];
+  JinjaValue zero = jinja_integer (0);
   double number;
   double scale;
 
   if (jinja_is_integer (self))
-    {
-      JinjaValue value = jinja_absolute (run, self);
-      JinjaValue zero = jinja_integer (0);
-      JinjaValue unit = jinja_integer (10);
-      JinjaValue power = jinja_integer (-MAX (precision, -320));
-      JinjaValue rest;
-      JinjaValue twice;
-      JinjaValue two = jinja_integer (2);
-      int order;
-
-      if (precision >= 0)
-        return jinja_calculate (run, JINJA_ADD, self, &zero);
-      unit = jinja_calculate (run, JINJA_POWER, &unit, &power);
-      rest = jinja_calculate (run, JINJA_MODULO, &value, &unit);
-      value = jinja_calculate (run, JINJA_FLOOR_DIVIDE, &value, &unit);
-      twice = jinja_calculate (run, JINJA_MULTIPLY, &rest, &two);
-      order = jinja_number_compare (run, &twice, &unit);
-      rest = jinja_calculate (run, JINJA_MODULO, &value, &two);
-      if (order > 0 || (order == 0 && !jinja_number_is_zero (&rest)))
-        {
-          JinjaValue one = jinja_integer (1);
-
-          value = jinja_calculate (run, JINJA_ADD, &value, &one);
-        }
-      value = jinja_calculate (run, JINJA_MULTIPLY, &value, &unit);
-      return jinja_number_compare (run, self, &zero) < 0
-                 ? jinja_negate (run, &value)
-                 : value;
-    }
+    return precision >= 0 ? jinja_calculate (run, JINJA_ADD, self, &zero)
+                          : round_integer (run, self, -precision);
   number = self->number;
-  if (!isfinite (number) || precision > 320)
+  jinja_step (run, 20);
+  if (!isfinite (number) || precision > 30)
     return *self;
   if (precision < -310)
     return jinja_float (copysign (0, number));
@@ -178,7 +179,7 @@ round_common (JinjaRun *run, const JinjaValue *self, gint64 precision)
     {
       JinjaValue whole = jinja_integer_from_double (run, number);
 
-      whole = round_common (run, &whole, precision);
+      whole = round_integer (run, &whole, -precision);
       return jinja_float (copysign (jinja_to_double (run, &whole), number));
     }
   if (precision < 0)
@@ -186,8 +187,6 @@ round_common (JinjaRun *run, const JinjaValue *self, gint64 precision)
       scale = pow (10, (double) -precision);
       return jinja_float (rint (number / scale) * scale);
     }
-  if (precision > 30)
-    return *self;
   g_snprintf (format, sizeof format, "%%.%df", (int) precision);
   g_ascii_formatd (buffer, sizeof buffer, format, number);
   return jinja_float (g_ascii_strtod (buffer, NULL));

@@ -203,7 +203,8 @@ append_c_time (JinjaRun *run, JinjaText *text, GDateTime *now,
   append_time (run, text, now, format, strlen (format));
 }
 
-/* One conversion of strftime; FALSE for one that does not exist. */
+/* One conversion of strftime; FALSE for one that does not exist. Long, since
+ * it is one flat switch. */
 static gboolean
 append_conversion (JinjaRun *run, JinjaText *text, GDateTime *now,
                    char conversion, gboolean pad)
@@ -211,6 +212,7 @@ append_conversion (JinjaRun *run, JinjaText *text, GDateTime *now,
   const char *english = time_in_english (now, conversion);
   int hour = g_date_time_get_hour (now);
 
+  jinja_step (run, 10);
   if (english != NULL)
     {
       gsize length = conversion == 'a' || conversion == 'b'

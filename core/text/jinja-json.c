@@ -205,6 +205,7 @@ static void
 write_value (Writer *self, const JinjaValue *value)
 {
   jinja_enter (self->run);
+  jinja_step (self->run, 2);
   switch (value->kind)
     {
     case JINJA_NONE:
@@ -215,6 +216,9 @@ write_value (Writer *self, const JinjaValue *value)
                            value->boolean ? "true" : "false");
       break;
     case JINJA_INTEGER:
+      jinja_text_append_printf (self->run, self->text, "%" G_GINT64_FORMAT,
+                                value->integer);
+      break;
     case JINJA_BIG:
       jinja_text_append_c (self->run, self->text,
                            jinja_integer_digits (self->run, value));

@@ -523,7 +523,8 @@ lex_string (Lexer *self)
 static gboolean
 is_name_character (gunichar c)
 {
-  return c == '_' || g_unichar_isalnum (c) || (c >= 0x80 && g_unichar_ismark (c));
+  return c == '_' || g_unichar_isalnum (c)
+         || (c >= 0x80 && g_unichar_ismark (c));
 }
 
 static void

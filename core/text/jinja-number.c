@@ -4,6 +4,7 @@
  */
 #include "jinja-number.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -702,27 +703,21 @@ jinja_integer_digits (JinjaRun *run, const JinjaValue *integer)
   return digits;
 }
 
-/* Fewest digits that read back, then Python's choice between the plain form
- * and the exponent form (float_repr_style 'short'): an exponent below -4 or
- * from 16 up. */
-const char *
-jinja_float_repr (JinjaRun *run, double number)
+/* The fewest digits that read back, without a point; the exponent is that of
+ * the first one. @number must be finite. */
+static int
+shortest_digits (double number, char digits[24], int *exponent)
 {
   char buffer[40];
-  char digits[24];
-  int n_digits = 0;
-  int exponent;
-  JinjaText *text;
+  char format[8];
   const char *at;
+  int n = 0;
 
-  if (isnan (number))
-    return "nan";
-  if (isinf (number))
-    return number < 0 ? "-inf" : "inf";
-  for (int precision = 0; precision <= 16; precision++)
+  /* What has up to 15 digits comes back from double with 15; only subnormal
+   * numbers know fewer. */
+  for (int precision = fabs (number) < DBL_MIN ? 0 : 14; precision <= 16;
+       precision++)
     {
-      char format[8];
-
       g_snprintf (format, sizeof format, "%%.%de", precision);
       g_ascii_formatd (buffer, sizeof buffer, format, number);
       if (g_ascii_strtod (buffer, NULL) == number)
@@ -730,43 +725,40 @@ jinja_float_repr (JinjaRun *run, double number)
     }
   for (at = buffer; *at != 'e'; at++)
     if (g_ascii_isdigit (*at))
-      digits[n_digits++] = *at;
-  exponent = atoi (at + 1);
-  while (n_digits > 1 && digits[n_digits - 1] == '0')
-    n_digits--;
+      digits[n++] = *at;
+  *exponent = atoi (at + 1);
+  while (n > 1 && digits[n - 1] == '0')
+    n--;
+  digits[n] = '\0';
+  return n;
+}
 
-  text = jinja_text_new (run, 32);
-  if (signbit (number))
-    jinja_text_append_c (run, text, "-");
+/* The plain form, or the exponent form for an exponent below -4 or from 16
+ * up: as repr () has it (float_repr_style 'short'). */
+const char *
+jinja_float_repr (JinjaRun *run, double number)
+{
+  const char *sign = signbit (number) ? "-" : "";
+  char digits[24];
+  int exponent;
+  int n;
+
+  if (isnan (number))
+    return "nan";
+  if (isinf (number))
+    return number < 0 ? "-inf" : "inf";
+  jinja_step (run, 10);
+  n = shortest_digits (number, digits, &exponent);
   if (exponent < -4 || exponent >= 16)
-    {
-      jinja_text_append (run, text, digits, 1, JINJA_DATA);
-      if (n_digits > 1)
-        jinja_text_append_c (run, text, ".");
-      jinja_text_append (run, text, digits + 1, (gsize) n_digits - 1,
-                         JINJA_DATA);
-      jinja_text_append_printf (run, text, "e%c%02d", exponent < 0 ? '-' : '+',
-                                ABS (exponent));
-    }
-  else if (exponent < 0)
-    {
-      jinja_text_append_c (run, text, "0.");
-      jinja_text_append_fill (run, text, '0', (gsize) (-exponent - 1));
-      jinja_text_append (run, text, digits, (gsize) n_digits, JINJA_DATA);
-    }
-  else
-    {
-      int whole = MIN (n_digits, exponent + 1);
-
-      jinja_text_append (run, text, digits, (gsize) whole, JINJA_DATA);
-      jinja_text_append_fill (run, text, '0', (gsize) (exponent + 1 - whole));
-      jinja_text_append_c (run, text, ".");
-      if (n_digits > whole)
-        jinja_text_append (run, text, digits + whole,
-                           (gsize) (n_digits - whole), JINJA_DATA);
-      else
-        jinja_text_append_c (run, text, "0");
-    }
-  jinja_text_append (run, text, "", 1, JINJA_DATA);
-  return text->bytes;
+    return jinja_printf (run, "%s%.1s%s%se%c%02d", sign, digits,
+                         n > 1 ? "." : "", digits + 1,
+                         exponent < 0 ? '-' : '+', ABS (exponent));
+  if (exponent < 0)
+    return jinja_printf (run, "%s0.%.*s%s", sign, -exponent - 1, "000",
+                         digits);
+  if (n > exponent + 1)
+    return jinja_printf (run, "%s%.*s.%s", sign, exponent + 1, digits,
+                         digits + exponent + 1);
+  return jinja_printf (run, "%s%s%.*s.0", sign, digits, exponent + 1 - n,
+                       "0000000000000000");
 }

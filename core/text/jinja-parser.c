@@ -550,6 +550,12 @@ parse_body (JinjaParser *self, JinjaBody *body, const char *const *end_names)
   jinja_leave (self->run);
 }
 
+static guint
+intern (JinjaParser *self, const char *name)
+{
+  return jinja_intern (self, jinja_string_c (self->run, name)).symbol;
+}
+
 JinjaTemplate *
 jinja_parse (JinjaRun *run, const char *source, gsize length)
 {
@@ -560,12 +566,10 @@ jinja_parse (JinjaRun *run, const char *source, gsize length)
   run->max_depth = JINJA_MAX_PARSE_DEPTH;
   parser.token = jinja_tokenize (run, source, length);
   parser.symbols = jinja_dict_new (run);
-  template->caller = jinja_intern (&parser, jinja_string_c (run, "caller")).symbol;
-  template->varargs =
-      jinja_intern (&parser, jinja_string_c (run, "varargs")).symbol;
-  template->kwargs =
-      jinja_intern (&parser, jinja_string_c (run, "kwargs")).symbol;
-  template->loop = jinja_intern (&parser, jinja_string_c (run, "loop")).symbol;
+  template->caller = intern (&parser, "caller");
+  template->varargs = intern (&parser, "varargs");
+  template->kwargs = intern (&parser, "kwargs");
+  template->loop = intern (&parser, "loop");
   parse_body (&parser, &template->body, NULL);
   template->names = parser.names;
   template->n_symbols = parser.n_names;

@@ -17,8 +17,7 @@ typedef struct {
   JinjaValue *names;
   guint n_names;
   guint names_capacity;
-  JinjaMacroDefinition *macro; /* the innermost, and those around it */
-  struct _JinjaMacroNesting *nesting;
+  struct _JinjaMacroNesting *nesting; /* the macros around here */
   guint loops; /* break and continue need one */
   guint soft;  /* in a branch: an unknown filter is an error only when run */
 } JinjaParser;
@@ -40,7 +39,6 @@ JinjaExpression *jinja_parse_target (JinjaParser *self, gboolean tuple,
 JinjaExpression *jinja_parse_filters (JinjaParser *self,
                                       JinjaExpression *value,
                                       gboolean inline_start);
-JinjaExpression *jinja_parse_unary (JinjaParser *self);
 
 /* Tokens. */
 gboolean jinja_token_is (const JinjaParser *self, JinjaTokenKind kind);
@@ -50,8 +48,6 @@ gboolean jinja_skip_name (JinjaParser *self, const char *name);
 const JinjaToken *jinja_expect (JinjaParser *self, JinjaTokenKind kind);
 void jinja_unexpected (JinjaParser *self) G_GNUC_NORETURN;
 JinjaName jinja_intern (JinjaParser *self, JinjaValue name);
-JinjaExpression *jinja_expression_new (JinjaParser *self,
-                                       JinjaExpressionKind kind);
 void jinja_expression_list_append (JinjaParser *self,
                                    JinjaExpressionList *list,
                                    JinjaExpression *item);

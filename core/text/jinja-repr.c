@@ -180,6 +180,9 @@ jinja_append_repr (JinjaRun *run, JinjaText *text, const JinjaValue *value)
       jinja_text_append_c (run, text, value->boolean ? "True" : "False");
       break;
     case JINJA_INTEGER:
+      jinja_text_append_printf (run, text, "%" G_GINT64_FORMAT,
+                                value->integer);
+      break;
     case JINJA_BIG:
       jinja_text_append_c (run, text, jinja_integer_digits (run, value));
       break;

@@ -41,7 +41,7 @@ void jinja_arena_clear (JinjaArena *arena);
 #define JINJA_MEMORY_PER_BYTE 96
 #define JINJA_BASE_TEXT (2u << 20)
 #define JINJA_TEXT_PER_BYTE 16
-#define JINJA_BASE_STEPS 600000
+#define JINJA_BASE_STEPS 300000
 #define JINJA_STEPS_PER_BYTE 64
 
 struct _JinjaRun {

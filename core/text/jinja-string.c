@@ -228,8 +228,8 @@ is_line_break (gunichar c)
 }
 
 /* Where the line that begins at @offset ends, before its line break. */
-gsize
-jinja_string_line_end (const JinjaValue *string, gsize offset)
+static gsize
+line_end (const JinjaValue *string, gsize offset)
 {
   while (offset < string->length
          && !is_line_break (jinja_string_char (string, offset)))
@@ -248,7 +248,7 @@ jinja_string_lines (JinjaRun *run, const JinjaValue *string,
   jinja_step (run, string->length / 16);
   while (start < string->length)
     {
-      gsize stop = jinja_string_line_end (string, start);
+      gsize stop = line_end (string, start);
       gsize next = stop;
 
       if (next < string->length)

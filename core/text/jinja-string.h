@@ -35,6 +35,5 @@ JinjaValue jinja_string_join (JinjaRun *run, const JinjaValue *separator,
 JinjaValue jinja_string_pad (JinjaRun *run, const JinjaValue *string,
                              gint64 width, const JinjaValue *fill,
                              JinjaStrip sides);
-gsize jinja_string_line_end (const JinjaValue *string, gsize offset);
 
 G_END_DECLS

@@ -499,6 +499,42 @@ test_long_conversation (void)
   assert_renders (source, variables->str, expected->str);
 }
 
+static gpointer
+render_often (gpointer data)
+{
+  const char *variables =
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], "
+      "\"add_generation_prompt\": true}";
+
+  for (gsize i = 0; i < 200; i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (RunnelRenderedText) text =
+          runnel_chat_template_render (data, variables, -1, NULL, &error);
+
+      g_assert_no_error (error);
+      g_assert_cmpstr (runnel_rendered_text_get_text (text, NULL), ==,
+                       "<|im_start|>user\nHi<|im_end|>\n"
+                       "<|im_start|>assistant\n");
+    }
+  return NULL;
+}
+
+static void
+test_threads (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelChatTemplate) template =
+      runnel_chat_template_new (chatml, -1, "test", &error);
+  GThread *threads[4];
+
+  g_assert_no_error (error);
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("render", render_often, template);
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    g_thread_join (threads[i]);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -517,5 +553,6 @@ main (int argc, char **argv)
   g_test_add_func ("/template/variables", test_variables);
   g_test_add_func ("/template/hostile", test_hostile);
   g_test_add_func ("/template/long-conversation", test_long_conversation);
+  g_test_add_func ("/template/threads", test_threads);
   return g_test_run ();
 }
