@@ -55,9 +55,9 @@ test_exp (void)
 }
 
 static void
-test_pow (int n)
+test_log_pow (int n)
 {
-  double worst = 0.0, worst_rope = 0.0;
+  double worst_log = 0.0, worst = 0.0, worst_rope = 0.0;
 
   for (int i = 0; i < n; i++) {
     double x = exp ((random_unit () - 0.5) * (i % 2 ? 1400.0 : 1.0));
@@ -65,11 +65,14 @@ test_pow (int n)
     double p = pow (x, y), base = 1e3 + random_unit () * 1e7;
     double e = -random_unit ();
 
+    worst_log = fmax (worst_log, fabs (runnel_log (x) / log (x) - 1.0));
     if (p > 0x1p-1000 && p < 0x1p+1000)
       worst = fmax (worst, fabs (runnel_pow (x, y) - p) / p);
     worst_rope = fmax (worst_rope,
         fabs (runnel_pow (base, e) / pow (base, e) - 1.0));
   }
+  check ("log, relative", worst_log, 6e-16);
+  check ("log (1)", fabs (runnel_log (1.0)), 0.0);
   check ("pow, relative", worst, 1e-14);
   check ("pow as rope uses it", worst_rope, 1e-15);
   check ("pow (10000, 0) - 1", fabs (runnel_pow (1e4, 0.0) - 1.0), 0.0);
@@ -144,7 +147,7 @@ main (int argc, char **argv)
   state = seed != NULL ? strtoull (seed, NULL, 0) : 1;
   printf ("seed %llu\n", (unsigned long long) state);
   test_exp ();
-  test_pow (100000);
+  test_log_pow (100000);
   test_sin_cos (100000);
   test_half ();
   runnel_fp_leave (saved);

@@ -2,10 +2,10 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * exp, pow, sin and cos of one fixed form (docs/exactness.md): rope tables
- * must not depend on the machine's libm. The series are Taylor's: reduced
- * arguments are small enough that the first term left out is below the
- * rounding.
+ * exp, log, pow, sin and cos of one fixed form (docs/exactness.md): rope
+ * tables must not depend on the libm at hand. The series are Taylor's:
+ * reduced arguments are small enough that the first term left out is below
+ * the rounding.
  */
 #include "kernels.h"
 
