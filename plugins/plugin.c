@@ -6,6 +6,7 @@
 #include "elements.h"
 
 #include <gst/gsttracer.h>
+#include <gstrunnel.h>
 
 static gboolean
 plugin_init (GstPlugin *plugin)
@@ -18,6 +19,8 @@ plugin_init (GstPlugin *plugin)
   registered |= GST_ELEMENT_REGISTER (lmgenerate, plugin);
   registered |= GST_ELEMENT_REGISTER (lmprefill, plugin);
   registered |= GST_ELEMENT_REGISTER (lmprompt, plugin);
+  registered |= gst_element_register (plugin, "lmtextsink", GST_RANK_NONE,
+                                      GST_TYPE_LM_TEXT_SINK);
   registered |= GST_ELEMENT_REGISTER (lmtokenize, plugin);
   registered |= gst_tracer_register (plugin, "lmstats",
                                      gst_lm_stats_get_type ());

@@ -78,6 +78,72 @@ runnel_generation_params_free (RunnelGenerationParams *self)
   g_free (self);
 }
 
+/**
+ * runnel_generation_params_set_sampler:
+ * @self: parameters
+ * @sampler: copied
+ *
+ * Says how tokens are drawn.
+ *
+ * Since: 0.1
+ */
+void
+runnel_generation_params_set_sampler (RunnelGenerationParams *self,
+                                      const RunnelSamplerParams *sampler)
+{
+  RunnelSamplerParams *copy;
+
+  g_return_if_fail (self != NULL && sampler != NULL);
+  copy = runnel_sampler_params_copy (sampler);
+  runnel_sampler_params_free (self->sampler);
+  self->sampler = copy;
+}
+
+/**
+ * runnel_generation_params_set_stops:
+ * @self: parameters
+ * @stops: (array zero-terminated=1) (nullable): stop strings; copied
+ *
+ * Says which strings end a reply.
+ *
+ * Since: 0.1
+ */
+void
+runnel_generation_params_set_stops (RunnelGenerationParams *self,
+                                    const char *const *stops)
+{
+  char **copy;
+
+  g_return_if_fail (self != NULL);
+  copy = g_strdupv ((char **) stops);
+  g_strfreev (self->stops);
+  self->stops = copy;
+}
+
+/**
+ * runnel_generation_params_set_stop_tokens:
+ * @self: parameters
+ * @tokens: (array length=n_tokens) (nullable): ids; copied
+ * @n_tokens: entries of @tokens
+ *
+ * Says which tokens end a reply, besides the model's own.
+ *
+ * Since: 0.1
+ */
+void
+runnel_generation_params_set_stop_tokens (RunnelGenerationParams *self,
+                                          const gint32 *tokens,
+                                          gsize n_tokens)
+{
+  gint32 *copy;
+
+  g_return_if_fail (self != NULL && (tokens != NULL || n_tokens == 0));
+  copy = g_memdup2 (tokens, n_tokens * sizeof *tokens);
+  g_free (self->stop_tokens);
+  self->stop_tokens = copy;
+  self->n_stop_tokens = n_tokens;
+}
+
 static gboolean
 check_stops (const RunnelGenerationParams *self, guint n_vocab, GError **error)
 {

@@ -146,6 +146,16 @@ RUNNEL_API RunnelGenerationParams *
 runnel_generation_params_copy (const RunnelGenerationParams *self);
 RUNNEL_API void runnel_generation_params_free (RunnelGenerationParams *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelGenerationParams, runnel_generation_params_free)
+RUNNEL_API void
+runnel_generation_params_set_sampler (RunnelGenerationParams *self,
+                                      const RunnelSamplerParams *sampler);
+RUNNEL_API void
+runnel_generation_params_set_stops (RunnelGenerationParams *self,
+                                    const char *const *stops);
+RUNNEL_API void
+runnel_generation_params_set_stop_tokens (RunnelGenerationParams *self,
+                                          const gint32 *tokens,
+                                          gsize n_tokens);
 RUNNEL_API gboolean
 runnel_generation_params_check (const RunnelGenerationParams *self,
                                 guint n_vocab, GError **error);

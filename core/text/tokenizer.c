@@ -390,7 +390,7 @@ encode (RunnelTokenizer *self, const char *text, gsize length,
 /**
  * runnel_tokenizer_encode:
  * @self: a tokenizer
- * @text: (array length=length) (element-type gchar): UTF-8; NUL is a
+ * @text: (array length=length) (element-type guint8): UTF-8; NUL is a
  *   character like others
  * @length: the bytes of @text, or -1 when it ends with NUL
  * @parse_special: whether text that looks like a control token becomes one;
@@ -425,7 +425,7 @@ runnel_tokenizer_encode (RunnelTokenizer *self, const char *text,
 /**
  * runnel_tokenizer_encode_spans:
  * @self: a tokenizer
- * @text: (array length=length) (element-type gchar): UTF-8
+ * @text: (array length=length) (element-type guint8): UTF-8
  * @length: the bytes of @text, or -1 when it ends with NUL
  * @spans: (array length=n_spans) (nullable): the ranges of @text that a chat
  *   template wrote, ascending, not overlapping

@@ -74,6 +74,44 @@ copy_fields (GstLmRequestMeta *self, const GstLmRequestMeta *from)
   self->error = g_strdup (from->error);
 }
 
+/**
+ * gst_lm_request_meta_copy:
+ * @self: a request meta
+ *
+ * What a meta says, apart from its buffer.
+ *
+ * Returns: (transfer full): the copy
+ *
+ * Since: 0.1
+ */
+GstLmRequestMeta *
+gst_lm_request_meta_copy (const GstLmRequestMeta *self)
+{
+  GstLmRequestMeta *copy = g_new0 (GstLmRequestMeta, 1);
+
+  copy_fields (copy, self);
+  return copy;
+}
+
+/**
+ * gst_lm_request_meta_free: (skip)
+ * @self: a copy made by gst_lm_request_meta_copy()
+ *
+ * Frees a copy.
+ *
+ * Since: 0.1
+ */
+void
+gst_lm_request_meta_free (GstLmRequestMeta *self)
+{
+  request_meta_free (&self->meta, NULL);
+  g_free (self);
+}
+
+/* Bindings copy what they get: a meta of their own outlives its buffer. */
+G_DEFINE_BOXED_TYPE (GstLmRequestMeta, gst_lm_request_meta,
+                     gst_lm_request_meta_copy, gst_lm_request_meta_free)
+
 static gboolean
 request_meta_transform (GstBuffer *dest, GstMeta *meta, GstBuffer *buffer,
                         GQuark type, gpointer data)
@@ -99,7 +137,7 @@ gst_lm_request_meta_get_info (void)
     g_once_init_leave (
         (GstMetaInfo **) &info,
         (GstMetaInfo *) gst_meta_register (
-            GST_LM_REQUEST_META_API_TYPE, "GstLmRequestMeta",
+            GST_LM_REQUEST_META_API_TYPE, "GstLmRequestMetaImpl",
             sizeof (GstLmRequestMeta), request_meta_init, request_meta_free,
             request_meta_transform));
   return info;
@@ -239,7 +277,7 @@ gst_lm_buffer_has_ended (GstBuffer *buffer)
 }
 
 /**
- * gst_lm_request_meta_set_overrides:
+ * gst_lm_request_meta_set_overrides: (skip)
  * @self: the meta of a buffer that was not pushed yet
  * @overrides: (nullable): typed fields, named as properties
  *
@@ -261,7 +299,28 @@ gst_lm_request_meta_set_overrides (GstLmRequestMeta *self,
 }
 
 /**
- * gst_lm_request_meta_set_model:
+ * gst_lm_buffer_set_overrides:
+ * @buffer: a writable buffer that was not pushed yet
+ * @overrides: (nullable): typed fields, named as properties
+ *
+ * Sets parameters for the request that the buffer is, and makes it one if it
+ * is none: gst_lm_request_meta_set_overrides() for languages in which metas
+ * are copies.
+ *
+ * Since: 0.1
+ */
+void
+gst_lm_buffer_set_overrides (GstBuffer *buffer, const GstStructure *overrides)
+{
+  GstLmRequestMeta *self = gst_lm_buffer_get_request_meta (buffer);
+
+  if (self == NULL)
+    self = gst_lm_buffer_add_request_meta (buffer, 0);
+  gst_lm_request_meta_set_overrides (self, overrides);
+}
+
+/**
+ * gst_lm_request_meta_set_model: (skip)
  * @self: the meta of a buffer that was not pushed yet
  * @model: (nullable): the model of its tokens or state
  *
@@ -278,7 +337,7 @@ gst_lm_request_meta_set_model (GstLmRequestMeta *self, RunnelModel *model)
 }
 
 /**
- * gst_lm_request_meta_add_drafter:
+ * gst_lm_request_meta_add_drafter: (skip)
  * @self: the meta of a buffer that was not pushed yet
  * @drafter: a drafter
  *
@@ -298,7 +357,7 @@ gst_lm_request_meta_add_drafter (GstLmRequestMeta *self, GObject *drafter)
 }
 
 /**
- * gst_lm_request_meta_set_error:
+ * gst_lm_request_meta_set_error: (skip)
  * @self: the meta of a buffer that was not pushed yet
  * @message: what went wrong
  *

@@ -64,6 +64,12 @@ struct _GstLmRequestMeta {
   gchar *error;
 };
 
+#define GST_TYPE_LM_REQUEST_META (gst_lm_request_meta_get_type ())
+GST_LM_API GType gst_lm_request_meta_get_type (void);
+GST_LM_API GstLmRequestMeta *
+gst_lm_request_meta_copy (const GstLmRequestMeta *self);
+GST_LM_API void gst_lm_request_meta_free (GstLmRequestMeta *self);
+
 GST_LM_API GType gst_lm_request_meta_api_get_type (void);
 GST_LM_API const GstMetaInfo *gst_lm_request_meta_get_info (void);
 
@@ -74,6 +80,8 @@ GST_LM_API GstLmRequestMeta *gst_lm_buffer_get_request_meta (GstBuffer *buffer);
 GST_LM_API GstLmRequestMeta *gst_lm_buffer_ensure_request_meta (GstBuffer **buffer);
 GST_LM_API GstLmRequestMeta *gst_lm_buffer_copy_request_meta (GstBuffer *buffer,
                                                               GstBuffer *from);
+GST_LM_API void gst_lm_buffer_set_overrides (GstBuffer *buffer,
+                                             const GstStructure *overrides);
 GST_LM_API gboolean gst_lm_buffer_has_ended (GstBuffer *buffer);
 
 GST_LM_API void gst_lm_request_meta_set_overrides (GstLmRequestMeta *self,
