@@ -4,6 +4,8 @@
  */
 #include "lmdecodeparams.h"
 
+#include "elements.h"
+
 #include <math.h>
 
 #define FLAGS (G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS \
@@ -325,6 +327,28 @@ gst_lm_decode_params_get (const RunnelGenerationParams *params, guint id,
   }
 }
 
+/* lmdecode ends a request's way, so it is the one to say that nobody has taken
+ * an override: a misspelled name would otherwise be lost without a word. */
+static gboolean
+check_known (const char *name, GstElement *element, GError **error)
+{
+  const GType types[] = {
+    G_OBJECT_TYPE (element), gst_lm_chat_get_type (),
+    gst_lm_tokenize_get_type (), gst_lm_prefill_get_type (),
+    gst_lm_detokenize_get_type (),
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++) {
+    g_autoptr (GTypeClass) klass = g_type_class_ref (types[i]);
+
+    if (g_object_class_find_property (G_OBJECT_CLASS (klass), name))
+      return TRUE;
+  }
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+      "override '%s': no element has a property of this name", name);
+  return FALSE;
+}
+
 gboolean
 gst_lm_decode_params_override (RunnelGenerationParams *params,
                                GstElement *element,
@@ -338,6 +362,8 @@ gst_lm_decode_params_override (RunnelGenerationParams *params,
     GParamSpec *spec = g_object_class_find_property (klass, name);
     g_auto (GValue) value = G_VALUE_INIT;
 
+    if (!check_known (name, element, error))
+      return FALSE;
     if (!spec || spec->owner_type != G_OBJECT_TYPE (element)
         || spec->param_id >= GST_LM_DECODE_N_PARAMS)
       continue;

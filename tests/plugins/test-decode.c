@@ -176,7 +176,7 @@ test_overrides (void)
   /* Numbers of other types, as scripts give them, are converted. */
   pipeline_send (pipeline, "abc", gst_structure_new ("overrides",
           "max-tokens", G_TYPE_DOUBLE, 4.0, "temperature", G_TYPE_FLOAT, 1.5f,
-          "seed", G_TYPE_INT, 99, "not-of-this-element", G_TYPE_INT, 1, NULL));
+          "seed", G_TYPE_INT, 99, "parse-special", G_TYPE_BOOLEAN, FALSE, NULL));
   pipeline_send (pipeline, "abc", NULL);
   recorder_wait_markers (out, 3);
   first = recorder_get_reply (out, 0);
@@ -537,7 +537,8 @@ int
 main (int argc, char **argv)
 {
   static const char *const bad[] = {
-    "o,temperature=-1.0", "o,temperature=(string)hot", "o,max-tokens=-2",
+    "o,temprature=0.5", "o,temperature=-1.0", "o,temperature=(string)hot",
+    "o,max-tokens=-2",
     "o,max-tokens=2.5", "o,top-p=1.5", "o,seed=-1", "o,top-logprobs=65",
     "o,overflow-policy=(string)never", "o,ignore-eos=(string)perhaps",
     "o,logit-bias=(structure)[b,x=1.0]", "o,logit-bias=(structure)[b,99999999=1.0]",
