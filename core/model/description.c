@@ -120,7 +120,8 @@ runnel_model_describe (RunnelModel *self)
       g_variant_new_string (runnel_model_get_content_id (self)));
   add (&builder, "n_parameters",
       g_variant_new_uint64 (runnel_model_get_n_parameters (self)));
-  add_hyperparameters (&builder, runnel_checkpoint_hyperparameters (checkpoint));
+  add_hyperparameters (&builder,
+      runnel_checkpoint_hyperparameters (checkpoint));
   add_tensors (&builder, checkpoint);
   return g_variant_ref_sink (g_variant_builder_end (&builder));
 }

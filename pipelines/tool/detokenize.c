@@ -47,13 +47,15 @@ print_text (const Detokenize *self, const gint32 *tokens, gsize n_tokens,
   if (bytes == NULL)
     return FALSE;
   text = g_bytes_get_data (bytes, &size);
+  if (size == 0)
+    text = "";
   if (!self->json) {
     fwrite (text, 1, size, stdout);
     return TRUE;
   }
   json_begin_object (&json, NULL);
   json_add_tokens (&json, "ids", tokens, n_tokens);
-  json_add_string (&json, "text", size > 0 ? text : "", size);
+  json_add_string (&json, "text", text, size);
   json_end_object (&json);
   json_print (&json);
   return TRUE;

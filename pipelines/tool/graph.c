@@ -89,12 +89,11 @@ append_node (GString *dot, GstElement *element)
   append_quoted (dot, name);
   g_string_append_printf (dot, "\" [label=\"%s", factory);
   if (!g_str_has_prefix (name, factory)
-      && !g_str_equal (name, factory + (g_str_has_prefix (factory, "lm") * 2)))
-    {
-      g_string_append (dot, "\\n(");
-      append_quoted (dot, name);
-      g_string_append_c (dot, ')');
-    }
+      && !g_str_equal (name, factory + (g_str_has_prefix (factory, "lm") * 2))) {
+    g_string_append (dot, "\\n(");
+    append_quoted (dot, name);
+    g_string_append_c (dot, ')');
+  }
   append_properties (dot, element);
   g_string_append (dot, "\"];\n");
 }

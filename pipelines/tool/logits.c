@@ -2,13 +2,13 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  */
-#include <math.h>
 #include <string.h>
 
 #include <runnel.h>
 
 #include "json-output.h"
 #include "loading.h"
+#include "log-probability.h"
 #include "report.h"
 #include "token-list.h"
 #include "verb.h"
@@ -56,18 +56,6 @@ get_tokens (const Options *options, RunnelModel *model, gsize *n_tokens,
   return g_steal_pointer (&tokens);
 }
 
-static double
-log_sum (const float *logits, gsize n)
-{
-  double max = -INFINITY, sum = 0;
-
-  for (gsize i = 0; i < n; i++)
-    max = MAX (max, logits[i]);
-  for (gsize i = 0; i < n; i++)
-    sum += exp (logits[i] - max);
-  return max + log (sum);
-}
-
 /* The @n largest, largest first, the lower id on ties. */
 static void
 find_top (const float *logits, gsize n_vocab, gint32 *top, gsize n)
@@ -93,7 +81,7 @@ add_top (JsonOutput *json, const char *key, RunnelTokenizer *tokenizer,
 {
   gsize n = MIN ((gsize) n_top, n_vocab);
   g_autofree gint32 *top = g_new0 (gint32, n);
-  double sum = log_sum (logits, n_vocab);
+  double sum = log_sum_exp (logits, n_vocab);
 
   find_top (logits, n_vocab, top, n);
   json_begin_array (json, key);

@@ -4,15 +4,16 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <runnel.h>
 
 #include "input.h"
 #include "json-output.h"
 #include "loading.h"
+#include "log-probability.h"
 #include "machine.h"
 #include "report.h"
+#include "token-list.h"
 #include "verb.h"
 
 #define DEFAULT_CHUNK 32
@@ -52,7 +53,6 @@ read_tokens (RunnelModel *model, const char *path, gsize *n_tokens,
   RunnelTokenizer *tokenizer = runnel_model_get_tokenizer (model, error);
   g_autofree char *text = NULL;
   g_autofree gint32 *tokens = NULL;
-  gint32 *with_bos;
   gsize length;
 
   text = tokenizer ? input_read_file (path, &length, error) : NULL;
@@ -61,11 +61,8 @@ read_tokens (RunnelModel *model, const char *path, gsize *n_tokens,
   if (tokens == NULL || !runnel_tokenizer_get_add_bos (tokenizer)
       || runnel_tokenizer_get_bos (tokenizer) < 0)
     return g_steal_pointer (&tokens);
-  with_bos = g_new (gint32, *n_tokens + 1);
-  with_bos[0] = runnel_tokenizer_get_bos (tokenizer);
-  memcpy (with_bos + 1, tokens, *n_tokens * sizeof *tokens);
-  *n_tokens += 1;
-  return with_bos;
+  return token_list_prepend (g_steal_pointer (&tokens), n_tokens,
+      runnel_tokenizer_get_bos (tokenizer));
 }
 
 /* llama.cpp's way: whole windows that do not overlap, a rest is left out, each
@@ -100,18 +97,6 @@ cut_windows (Perplexity *self, GError **error)
   return TRUE;
 }
 
-static double
-negative_log_probability (const float *logits, gsize n, gint32 token)
-{
-  double max = -INFINITY, sum = 0;
-
-  for (gsize i = 0; i < n; i++)
-    max = MAX (max, logits[i]);
-  for (gsize i = 0; i < n; i++)
-    sum += exp (logits[i] - max);
-  return max + log (sum) - logits[token];
-}
-
 static void
 score (Perplexity *self, double nll)
 {
@@ -140,8 +125,8 @@ run_window (Perplexity *self, const gint32 *tokens, float *logits,
             rows * n_vocab, error))
       return FALSE;
     for (gsize i = 0; i < rows; i++)
-      score (self, negative_log_probability (logits + i * n_vocab, n_vocab,
-              tokens[done + i + 1]));
+      score (self, log_sum_exp (logits + i * n_vocab, n_vocab)
+          - logits[i * n_vocab + tokens[done + i + 1]]);
     done += rows;
   }
   return TRUE;

@@ -179,11 +179,32 @@ finish (Session *session, const Options *options, const char *pipeline)
   return session_get_interrupted (session) ? EXIT_INTERRUPTED : status;
 }
 
+static gboolean
+prepare (Session *session, const char *argument, GError **error)
+{
+  g_autofree char *text = NULL;
+
+  if (session_check_turns (session, NULL)) {
+    report_set_usage (error, "this pipeline is a conversation: use 'runnel "
+        "chat'");
+    return FALSE;
+  }
+  if (session_takes_prompt (session)) {
+    text = get_prompt (argument, error);
+    if (text != NULL)
+      session_set_prompt (session, text);
+    return text != NULL;
+  }
+  if (argument == NULL && prompt_path == NULL)
+    return TRUE;
+  report_set_usage (error, "this pipeline takes no prompt: it has no lmprompt");
+  return FALSE;
+}
+
 static int
 run (const Options *options)
 {
   g_autoptr (Session) session = NULL;
-  g_autofree char *text = NULL;
   g_autoptr (GError) error = NULL;
   const char *pipeline, *prompt;
 
@@ -191,8 +212,7 @@ run (const Options *options)
     return list_pipelines ();
   sort_arguments (options, &pipeline, &prompt);
   session = session_new (pipeline, options, &error);
-  text = session ? get_prompt (prompt, &error) : NULL;
-  if (text == NULL || !session_set_prompt (session, text, &error))
+  if (session == NULL || !prepare (session, prompt, &error))
     return report_error (error);
   session_set_print (session, !options->json);
   if (!session_run (session, &error))

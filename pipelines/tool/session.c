@@ -44,6 +44,17 @@ reply_get_speed (const Reply *reply)
       ? (reply->completion_tokens - 1) * 1e6 / elapsed : 0;
 }
 
+static Reply *
+reply_new (const char *name, GstPad *pad)
+{
+  Reply *reply = g_new0 (Reply, 1);
+
+  reply->name = g_strdup (name);
+  reply->text = g_string_new (NULL);
+  reply->pad = gst_object_ref (pad);
+  return reply;
+}
+
 static void
 reply_free (gpointer data)
 {
@@ -67,8 +78,17 @@ reply_reset (Reply *reply)
   reply->first = reply->last = 0;
 }
 
-/* The current reply as it comes; one that ended before its turn, at once,
- * after an empty line. */
+/* Between the replies of one sink, a line end; between sinks, an empty line. */
+static void
+print_separator (const Reply *reply, const Reply *next)
+{
+  if (!g_str_has_suffix (reply->text->str, "\n"))
+    putchar ('\n');
+  if (next->pad != reply->pad)
+    putchar ('\n');
+}
+
+/* The current reply as it comes; one that ended before its turn, at once. */
 static void
 print_unlocked (Session *self)
 {
@@ -85,8 +105,7 @@ print_unlocked (Session *self)
     if (!reply->ended)
       return;
     if (++self->current < self->replies->len)
-      fputs (g_str_has_suffix (reply->text->str, "\n") ? "\n" : "\n\n",
-          stdout);
+      print_separator (reply, self->replies->pdata[self->current]);
   }
 }
 
@@ -117,6 +136,8 @@ take_buffer_unlocked (Reply *reply, GstBuffer *buffer)
   const GstLmRequestMeta *meta = gst_lm_buffer_get_request_meta (buffer);
   GstMapInfo map;
 
+  if (meta != NULL)
+    reply->request = meta->id;
   reply->last = g_get_monotonic_time ();
   if (reply->first == 0)
     reply->first = reply->last;
@@ -128,27 +149,42 @@ take_buffer_unlocked (Reply *reply, GstBuffer *buffer)
     take_end_unlocked (reply, meta);
 }
 
+/* What is coming to @pad: a buffer after the end of a reply begins another,
+ * which stands behind the first where that one has been printed. */
+static Reply *
+find_reply_unlocked (Session *self, GstPad *pad, gboolean has_buffer)
+{
+  Reply *reply = NULL, *next;
+
+  for (guint i = 0; i < self->replies->len; i++)
+    if (((Reply *) self->replies->pdata[i])->pad == pad)
+      reply = self->replies->pdata[i];
+  if (!reply->ended || !has_buffer)
+    return reply;
+  next = reply_new (reply->name, pad);
+  if (self->print && self->current == self->replies->len)
+    print_separator (reply, next);
+  g_ptr_array_add (self->replies, next);
+  return next;
+}
+
 static GstPadProbeReturn
 on_reply_data (GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
 {
   Session *self = user_data;
-  GstEvent *event = GST_PAD_PROBE_INFO_EVENT (info);
+  const gboolean has_buffer = (info->type & GST_PAD_PROBE_TYPE_BUFFER) != 0;
   gboolean all_ended;
+  Reply *reply;
 
-  if (info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM
-      && GST_EVENT_TYPE (event) != GST_EVENT_EOS)
+  if (!has_buffer
+      && GST_EVENT_TYPE (GST_PAD_PROBE_INFO_EVENT (info)) != GST_EVENT_EOS)
     return GST_PAD_PROBE_OK;
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->replies->len; i++) {
-    Reply *reply = self->replies->pdata[i];
-
-    if (reply->pad != pad)
-      continue;
-    if (info->type & GST_PAD_PROBE_TYPE_BUFFER)
-      take_buffer_unlocked (reply, GST_PAD_PROBE_INFO_BUFFER (info));
-    else
-      reply->ended = TRUE;
-  }
+  reply = find_reply_unlocked (self, pad, has_buffer);
+  if (has_buffer)
+    take_buffer_unlocked (reply, GST_PAD_PROBE_INFO_BUFFER (info));
+  else
+    reply->ended = TRUE;
   print_unlocked (self);
   all_ended = have_all_ended_unlocked (self);
   g_mutex_unlock (&self->lock);
@@ -156,8 +192,7 @@ on_reply_data (GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
     gst_element_post_message (self->pipeline, gst_message_new_application (
             GST_OBJECT (self->pipeline),
             gst_structure_new_empty (REPLIES_ENDED)));
-  return info->type & GST_PAD_PROBE_TYPE_BUFFER ? GST_PAD_PROBE_DROP
-      : GST_PAD_PROBE_OK;
+  return has_buffer ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 
 /* The prompt's id, so that its replies can be cancelled. */
@@ -192,15 +227,12 @@ prints (GstElement *element)
 static void
 add_reply (Session *self, GstElement *sink)
 {
-  Reply *reply = g_new0 (Reply, 1);
+  g_autoptr (GstPad) pad = gst_element_get_static_pad (sink, "sink");
 
-  reply->name = gst_element_get_name (sink);
-  reply->text = g_string_new (NULL);
-  reply->pad = gst_element_get_static_pad (sink, "sink");
   g_object_set (sink, "async", FALSE, "sync", FALSE, "fd", self->null_fd,
       NULL);
-  g_ptr_array_add (self->replies, reply);
-  gst_pad_add_probe (reply->pad, GST_PAD_PROBE_TYPE_BUFFER
+  g_ptr_array_add (self->replies, reply_new (GST_OBJECT_NAME (sink), pad));
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_BUFFER
       | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_reply_data, self, NULL);
 }
 
@@ -265,15 +297,15 @@ session_set_print (Session *self, gboolean print)
 }
 
 gboolean
-session_set_prompt (Session *self, const char *text, GError **error)
+session_takes_prompt (Session *self)
 {
-  if (self->source == NULL || !element_is (self->source, "lmprompt")) {
-    report_set_usage (error, "this pipeline takes no prompt: it has no "
-        "lmprompt");
-    return FALSE;
-  }
+  return self->source != NULL && element_is (self->source, "lmprompt");
+}
+
+void
+session_set_prompt (Session *self, const char *text)
+{
   g_object_set (self->source, "location", NULL, "text", text, NULL);
-  return TRUE;
 }
 
 static void
@@ -322,19 +354,18 @@ on_message (GstBus *bus, GstMessage *message, gpointer user_data)
   return G_SOURCE_CONTINUE;
 }
 
-/* The first time ends the replies, with what came of them. The second time
- * ends the loop, and so does the first before the prompt is on its way. */
+/* Whether there was one to cancel. */
 static gboolean
-on_interrupt (gpointer user_data)
+cancel_replies (Session *self)
 {
-  Session *self = user_data;
   gboolean sent = FALSE;
 
-  for (guint i = 0; i < self->replies->len && !self->interrupted; i++) {
-    Reply *reply = self->replies->pdata[i];
+  for (guint i = 0; i < session_get_n_replies (self); i++) {
+    Reply *reply;
     guint64 request;
 
     g_mutex_lock (&self->lock);
+    reply = self->replies->pdata[i];
     request = reply->ended ? 0 : reply->request;
     g_mutex_unlock (&self->lock);
     if (request == 0)
@@ -342,6 +373,20 @@ on_interrupt (gpointer user_data)
     gst_pad_push_event (reply->pad, gst_lm_event_new_cancel (request));
     sent = TRUE;
   }
+  return sent;
+}
+
+/* The first time ends the replies, with what came of them. The second time
+ * ends the loop, and so does the first where prompts come from elsewhere, or
+ * none is on its way. */
+static gboolean
+on_interrupt (gpointer user_data)
+{
+  Session *self = user_data;
+  gboolean sent = FALSE;
+
+  if (self->source != NULL && !self->interrupted)
+    sent = cancel_replies (self);
   self->interrupted = TRUE;
   if (!sent)
     g_main_loop_quit (self->loop);
@@ -354,10 +399,8 @@ run_loop (Session *self, GError **error)
   g_autoptr (GstBus) bus = gst_element_get_bus (self->pipeline);
   guint watch = gst_bus_add_watch (bus, on_message, self);
   guint interrupt = g_unix_signal_add (SIGINT, on_interrupt, self);
-  guint terminate = g_unix_signal_add (SIGTERM, on_interrupt, self);
 
   g_main_loop_run (self->loop);
-  g_source_remove (terminate);
   g_source_remove (interrupt);
   g_source_remove (watch);
   report_progress_end ();
@@ -452,7 +495,12 @@ session_restart (Session *self, GError **error)
 guint
 session_get_n_replies (Session *self)
 {
-  return self->replies->len;
+  guint n;
+
+  g_mutex_lock (&self->lock);
+  n = self->replies->len;
+  g_mutex_unlock (&self->lock);
+  return n;
 }
 
 const Reply *

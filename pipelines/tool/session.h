@@ -13,7 +13,7 @@
 
 G_BEGIN_DECLS
 
-/* What comes to one sink for one prompt. */
+/* What comes to one sink for one request. */
 typedef struct {
   char *name;             /* of the sink */
   GstPad *pad;
@@ -38,8 +38,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Session, session_free)
 
 /* Whether replies are printed; else they are only kept. */
 void session_set_print (Session *self, gboolean print);
-/* Of a pipeline that begins with lmprompt; before it runs. */
-gboolean session_set_prompt (Session *self, const char *text, GError **error);
+/* Whether it begins with lmprompt, to which the prompt then goes before it
+ * runs; else it brings its own. */
+gboolean session_takes_prompt (Session *self);
+void session_set_prompt (Session *self, const char *text);
 /* Runs to the end of the stream. */
 gboolean session_run (Session *self, GError **error);
 gboolean session_start (Session *self, GError **error);

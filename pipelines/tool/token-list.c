@@ -83,3 +83,15 @@ token_list_from_json (const RunnelJsonNode *node, const char *what,
   *ret_n = n;
   return g_steal_pointer (&tokens);
 }
+
+gint32 *
+token_list_prepend (gint32 *tokens, gsize *n_tokens, gint32 token)
+{
+  gint32 *longer = g_new (gint32, *n_tokens + 1);
+
+  longer[0] = token;
+  memcpy (longer + 1, tokens, *n_tokens * sizeof *tokens);
+  *n_tokens += 1;
+  g_free (tokens);
+  return longer;
+}

@@ -18,5 +18,7 @@ gint32 *token_list_parse (const char *text, gsize length, const char *what,
 /* An array, or an object with an array 'ids'. */
 gint32 *token_list_from_json (const RunnelJsonNode *node, const char *what,
                               guint n_vocab, gsize *ret_n, GError **error);
+/* Puts @token before @tokens, which are taken. */
+gint32 *token_list_prepend (gint32 *tokens, gsize *n_tokens, gint32 token);
 
 G_END_DECLS

@@ -12,6 +12,7 @@
 #include "json-output.h"
 #include "loading.h"
 #include "report.h"
+#include "token-list.h"
 #include "verb.h"
 
 static gboolean special, bos, pieces, lines, json_lines;
@@ -37,7 +38,6 @@ encode (RunnelTokenizer *tokenizer, const char *text, gsize length,
 {
   g_autofree gint32 *tokens = runnel_tokenizer_encode (tokenizer, text,
       length, special, n_tokens, error);
-  gint32 *with_bos;
 
   if (tokens == NULL || !bos)
     return g_steal_pointer (&tokens);
@@ -46,11 +46,8 @@ encode (RunnelTokenizer *tokenizer, const char *text, gsize length,
         "the model has no token for the beginning of a text; leave out --bos");
     return NULL;
   }
-  with_bos = g_new (gint32, *n_tokens + 1);
-  with_bos[0] = runnel_tokenizer_get_bos (tokenizer);
-  memcpy (with_bos + 1, tokens, *n_tokens * sizeof *tokens);
-  *n_tokens += 1;
-  return with_bos;
+  return token_list_prepend (g_steal_pointer (&tokens), n_tokens,
+      runnel_tokenizer_get_bos (tokenizer));
 }
 
 static void

@@ -221,7 +221,19 @@ def test_run_presets ():
         file.write ('lmprompt ! lmnosuch ! fdsink\n')
     bad (1, 'run', '-m', scripted, own, 'Q', says='own.pipeline.*lmnosuch')
     bad (2, 'run', '-m', scripted, 'nosuch', 'Q', says="'nosuch'.*--list")
-    bad (2, 'run', '-m', scripted, 'chat', 'Q', says='lmprompt')
+    bad (2, 'run', '-m', scripted, 'chat', 'Q', says='runnel chat')
+    bad (2, 'run', '-m', scripted, 'lines', 'Q', says='lmprompt')
+
+
+def test_run_lines ():
+    whole = ''.join (reply)
+    lines = 'one?\ntwo?\nthree?'
+    assert good ('run', '-m', scripted, 'lines', stdin=lines) \
+        == '\n'.join ([whole] * 3)
+    replies = json.loads (good ('run', '-m', scripted, 'lines', '--json',
+                                stdin=lines))['replies']
+    assert [r['text'] for r in replies] == [whole] * 3
+    assert [r['finish_reason'] for r in replies] == ['stop'] * 3
 
 
 def test_run_bad ():
