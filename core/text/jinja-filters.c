@@ -199,6 +199,7 @@ FILTER (filter_round)
   JinjaValue power = jinja_integer (precision);
   JinjaValue whole;
 
+  precision = CLAMP (precision, -G_MAXINT32, G_MAXINT32);
   if (self->kind == JINJA_UNDEFINED)
     jinja_raise_undefined (run, self);
   if (!jinja_is_number (self))

@@ -25,6 +25,9 @@ global_range (JinjaRun *run, const JinjaValue *self, const JinjaValue *a)
       start = stop;
       stop = jinja_index (run, &a[1]);
     }
+  for (guint i = 0; i < 3; i++)
+    if (a[i].kind == JINJA_BIG)
+      jinja_raise (run, "range() takes integers of 64 bits");
   if (step == 0)
     jinja_raise (run, "range() arg 3 must not be zero");
   range->start = start;

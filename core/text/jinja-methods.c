@@ -295,18 +295,18 @@ METHOD (str_center) { return pad (run, self, a, JINJA_STRIP_BOTH); }
 
 METHOD (str_zfill)
 {
-  gint64 missing =
-      jinja_index (run, &a[0]) - (gint64) jinja_string_count (self);
+  gint64 count = (gint64) jinja_string_count (self);
+  gint64 width = jinja_index (run, &a[0]);
   const char *bytes = jinja_string_bytes (self);
   gsize sign = self->length > 0 && (bytes[0] == '-' || bytes[0] == '+');
   JinjaText *text;
   JinjaValue result;
 
-  if (missing <= 0)
+  if (width <= count)
     return *self;
   text = jinja_text_new (run, 0);
   jinja_text_append_sub (run, text, self, 0, sign);
-  jinja_text_append_fill (run, text, '0', (gsize) missing);
+  jinja_text_append_fill (run, text, '0', (gsize) (width - count));
   jinja_text_append_sub (run, text, self, sign, self->length - sign);
   result = jinja_text_string (text);
   result.markup = self->markup;

@@ -471,10 +471,16 @@ jinja_slice (JinjaRun *run, const JinjaValue *object, const JinjaValue *start,
   if (object->kind == JINJA_RANGE)
     {
       range = jinja_new (run, JinjaRange);
-      range->start = object->range->start + first * object->range->step;
-      range->step = object->range->step * stride;
+      /* What wraps here is never reached by an item. */
+      range->start = (gint64) ((guint64) object->range->start
+                               + (guint64) first
+                                     * (guint64) object->range->step);
+      range->step = (gint64) ((guint64) object->range->step
+                              * (guint64) stride);
       range->length = count;
-      range->stop = object->range->start + last * object->range->step;
+      range->stop = (gint64) ((guint64) object->range->start
+                              + (guint64) last
+                                    * (guint64) object->range->step);
       return (JinjaValue) { .kind = JINJA_RANGE, .range = range };
     }
   if (first == 0 && stride == 1)

@@ -351,14 +351,14 @@ jinja_string_pad (JinjaRun *run, const JinjaValue *string, gint64 width,
                   const JinjaValue *fill, JinjaStrip sides)
 {
   gint64 count = (gint64) jinja_string_count (string);
-  gint64 padding = width - count;
+  gint64 padding = MAX (width, count) - count;
   gint64 left;
   JinjaText *text;
   JinjaValue result;
 
   if (fill != NULL && jinja_string_count (jinja_check_string (run, fill)) != 1)
     jinja_raise (run, "the fill character must be exactly one character long");
-  if (padding <= 0)
+  if (padding == 0)
     return *string;
   if (padding > (gint64) run->text_limit)
     jinja_raise (run, "a text is longer than %" G_GSIZE_FORMAT

@@ -181,6 +181,8 @@ FILTER (filter_truncate)
   JinjaValue pieces;
   gint64 count;
 
+  length = MIN (length, G_MAXINT32);
+  leeway = MIN (leeway, G_MAXINT32);
   if (length < end_count || leeway < 0)
     jinja_raise (run, "truncate to fewer characters than its end has");
   if (jinja_length (self, &count) && count <= length + leeway)

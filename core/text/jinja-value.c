@@ -475,8 +475,13 @@ JinjaValue
 jinja_to_list (JinjaRun *run, const JinjaValue *value)
 {
   JinjaIterator *iterator = jinja_iterate (run, value);
-  JinjaValue list = jinja_list_new (run, JINJA_LIST, 0);
+  JinjaValue list;
   JinjaValue item;
+  gint64 length;
+
+  if (!jinja_length (value, &length))
+    length = 0;
+  list = jinja_list_new (run, JINJA_LIST, (gsize) length);
 
   while (jinja_next (run, iterator, &item))
     jinja_list_append (run, &list, item);
