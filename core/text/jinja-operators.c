@@ -70,6 +70,7 @@ jinja_equal (JinjaRun *run, const JinjaValue *a, const JinjaValue *b)
 {
   gboolean equal;
 
+  jinja_step (run, 1);
   if (jinja_is_number (a) && jinja_is_number (b))
     return jinja_number_compare (run, a, b) == 0;
   if (a->kind != b->kind)
