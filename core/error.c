@@ -2,7 +2,7 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  */
-#include "error.h"
+#include "error-private.h"
 
 G_DEFINE_QUARK (runnel-error-quark, runnel_error)
 
@@ -35,4 +35,17 @@ runnel_error_get_type (void)
   if (g_once_init_enter (&type))
     g_once_init_leave (&type, g_enum_register_static ("RunnelError", values));
   return type;
+}
+
+void
+runnel_set_error_about (GError **error, RunnelError code, const char *subject,
+                        const char *format, ...)
+{
+  g_autofree char *what = NULL;
+  va_list args;
+
+  va_start (args, format);
+  what = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error (error, RUNNEL_ERROR, code, "%s: %s", subject, what);
 }

@@ -7,26 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "../error.h"
+#include "../error-private.h"
 
 #define SAMPLE 4096   /* bytes hashed at each end of a tensor */
 
 /* --- what every format must satisfy --- */
 
-static void G_GNUC_PRINTF (3, 4)
-set_failure (RunnelCheckpoint *self, GError **error, const char *format, ...)
-{
-  g_autofree char *what = NULL;
-  va_list args;
-
-  va_start (args, format);
-  what = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH, "%s: %s",
-      self->path, what);
-}
-
-#define fail(...) (set_failure (__VA_ARGS__), FALSE)
+#define fail(self, error, ...) \
+  (runnel_set_error_about (error, RUNNEL_ERROR_MISMATCH, (self)->path, \
+      __VA_ARGS__), FALSE)
 
 static gboolean
 check_rope (RunnelCheckpoint *self, GError **error)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../error.h"
+#include "../error-private.h"
 
 /* The specification's own limits on names, and limits no good file reaches. */
 #define MAX_KEY_LENGTH 65535
@@ -30,25 +30,15 @@ typedef struct {
   GError **error;
 } Reader;
 
-static void G_GNUC_PRINTF (3, 4)
-set_failure (Reader *self, RunnelError code, const char *format, ...)
-{
-  g_autofree char *what = NULL;
-  va_list args;
-
-  va_start (args, format);
-  what = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error (self->error, RUNNEL_ERROR, code, "%s: %s", self->name, what);
-}
-
 /* FALSE in sight of the compiler, which then sees what is initialised. */
-#define fail(...) (set_failure (__VA_ARGS__), FALSE)
+#define fail(self, code, ...) \
+  (runnel_set_error_about ((self)->error, code, (self)->name, __VA_ARGS__), \
+      FALSE)
 
 static void
 set_truncated (Reader *self, const char *what, const char *of)
 {
-  set_failure (self, RUNNEL_ERROR_TRUNCATED,
+  runnel_set_error_about (self->error, RUNNEL_ERROR_TRUNCATED, self->name,
       "truncated at byte %" G_GSIZE_FORMAT ", in %s%s%s%s; copy the file again",
       (gsize) (self->end - self->start), what, of != NULL ? " of '" : "",
       of != NULL ? of : "", of != NULL ? "'" : "");
@@ -137,13 +127,13 @@ take_name (Reader *self, guint64 limit, const char *what)
   if (!take_string (self, limit, what, NULL, &text, &length))
     return NULL;
   if (length == 0) {
-    set_failure (self, RUNNEL_ERROR_MALFORMED, "%s at byte %" G_GSIZE_FORMAT
-        " is empty", what, at);
+    runnel_set_error_about (self->error, RUNNEL_ERROR_MALFORMED, self->name,
+        "%s at byte %" G_GSIZE_FORMAT " is empty", what, at);
     return NULL;
   }
   if (!g_utf8_validate_len ((const char *) text, length, NULL)) {
-    set_failure (self, RUNNEL_ERROR_MALFORMED, "%s at byte %" G_GSIZE_FORMAT
-        " is not UTF-8 text", what, at);
+    runnel_set_error_about (self->error, RUNNEL_ERROR_MALFORMED, self->name,
+        "%s at byte %" G_GSIZE_FORMAT " is not UTF-8 text", what, at);
     return NULL;
   }
   return g_string_chunk_insert_len (self->gguf->names, (const char *) text,

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "../error.h"
+#include "../error-private.h"
 
 typedef struct {
   RunnelJson *json;
@@ -19,21 +19,10 @@ typedef struct {
   GError **error;
 } Config;
 
-static void G_GNUC_PRINTF (3, 4)
-set_failure (Config *self, RunnelError code, const char *format, ...)
-{
-  g_autofree char *what = NULL;
-  va_list args;
-
-  va_start (args, format);
-  what = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error (self->error, RUNNEL_ERROR, code, "%s: %s",
-      runnel_json_name (self->json), what);
-}
-
 /* FALSE in sight of the compiler, which then sees what is initialised. */
-#define fail(...) (set_failure (__VA_ARGS__), FALSE)
+#define fail(self, code, ...) \
+  (runnel_set_error_about ((self)->error, code, \
+      runnel_json_name ((self)->json), __VA_ARGS__), FALSE)
 
 /* --- single values; null counts as absent --- */
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "../error.h"
+#include "../error-private.h"
 #include "json.h"
 
 /* The reference implementation's limit. */
@@ -52,20 +52,10 @@ typedef struct {
   GError **error;
 } Reader;
 
-static void G_GNUC_PRINTF (3, 4)
-set_failure (Reader *self, RunnelError code, const char *format, ...)
-{
-  g_autofree char *what = NULL;
-  va_list args;
-
-  va_start (args, format);
-  what = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error (self->error, RUNNEL_ERROR, code, "%s: %s", self->name, what);
-}
-
 /* FALSE in sight of the compiler, which then sees what is initialised. */
-#define fail(...) (set_failure (__VA_ARGS__), FALSE)
+#define fail(self, code, ...) \
+  (runnel_set_error_about ((self)->error, code, (self)->name, __VA_ARGS__), \
+      FALSE)
 
 /* --- one tensor --- */
 
