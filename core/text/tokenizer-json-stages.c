@@ -99,8 +99,7 @@ nth_stage (Node *stage, const char *list, gsize i)
 static gboolean
 read_normalizer (const RunnelJson *json, gboolean *ret_nfc, GError **error)
 {
-  Node *stage =
-      member (runnel_json_root (json), "normalizer");
+  Node *stage = member (runnel_json_root (json), "normalizer");
   gsize n = count_stages (stage, "normalizers");
 
   *ret_nfc = FALSE;
@@ -127,8 +126,7 @@ static const char *
 split_pattern (Node *stage)
 {
   Node *behavior = member (stage, "behavior");
-  Node *regex = member (
-      member (stage, "pattern"), "Regex");
+  Node *regex = member (member (stage, "pattern"), "Regex");
 
   if (!is_type (stage, "Split") || get_boolean (stage, "invert", FALSE)
       || behavior == NULL
@@ -233,14 +231,12 @@ read_template_processing (const RunnelJson *json, Node *stage,
   gsize length;
 
   if (n < 1 || n > 2
-      || member (runnel_json_node_item (single, n - 1),
-                                  "Sequence") == NULL)
+      || member (runnel_json_node_item (single, n - 1), "Sequence") == NULL)
     return unsupported (error, json, "post_processor",
                         "TemplateProcessing of this form");
   if (n == 1)
     return TRUE;
-  special = member (runnel_json_node_item (single, 0),
-                                     "SpecialToken");
+  special = member (runnel_json_node_item (single, 0), "SpecialToken");
   id = special != NULL ? member (special, "id") : NULL;
   if (id == NULL || runnel_json_node_kind (id) != RUNNEL_JSON_STRING)
     return unsupported (error, json, "post_processor",
@@ -264,8 +260,7 @@ runnel_tokenizer_json_postprocessor (const RunnelJson *json,
                                      RunnelTokenizerParts *parts,
                                      GError **error)
 {
-  Node *stage =
-      member (runnel_json_root (json), "post_processor");
+  Node *stage = member (runnel_json_root (json), "post_processor");
   gsize n = count_stages (stage, "processors");
 
   for (gsize i = 0; i < n; i++) {

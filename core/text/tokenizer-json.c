@@ -100,8 +100,7 @@ check_model (const RunnelJson *json, Node *model, GError **error)
     }
   }
   if (!is_kind (member (model, "vocab"), RUNNEL_JSON_OBJECT)
-      || !is_kind (member (model, "merges"),
-                   RUNNEL_JSON_ARRAY))
+      || !is_kind (member (model, "merges"), RUNNEL_JSON_ARRAY))
     return malformed (error, json,
                       "model lacks the object \"vocab\" or the array "
                       "\"merges\"");
@@ -138,9 +137,8 @@ count_ids (const RunnelTokenizerFiles *files, Node *vocab, Node *added,
     if (!raise_max (json, runnel_json_node_value (vocab, i), &max, error))
       return FALSE;
   for (gsize i = 0; i < n_added; i++)
-    if (!raise_max (json,
-                    member (runnel_json_node_item (added, i),
-                                             "id"), &max, error))
+    if (!raise_max (json, member (runnel_json_node_item (added, i), "id"),
+                    &max, error))
       return FALSE;
   if (max >= (gint64) (n_vocab + n_added + MAX_GAPS)) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
@@ -336,8 +334,7 @@ read_unknown (RunnelTokenizerParts *parts, const RunnelJson *json, Node *model,
   if (is_off (model, "unk_token") || runnel_bpe_has_all_bytes (parts->bpe))
     return TRUE;
   id = is_kind (node, RUNNEL_JSON_STRING)
-      ? member (member (model, "vocab"),
-                                 runnel_json_node_string (node, NULL))
+      ? member (member (model, "vocab"), runnel_json_node_string (node, NULL))
       : NULL;
   if (id == NULL || !runnel_json_node_int64 (id, &token))
     return malformed (error, json, "model.unk_token is no token");
@@ -361,10 +358,8 @@ read_model (RunnelTokenizerParts *parts, const RunnelTokenizerFiles *files,
   Node *merges;
 
   if (!check_model (json, model, error)
-      || !read_vocabulary (parts, files,
-                           member (model, "vocab"),
-                           member (root, "added_tokens"),
-                           error))
+      || !read_vocabulary (parts, files, member (model, "vocab"),
+                           member (root, "added_tokens"), error))
     return FALSE;
   merges = member (model, "merges");
   parts->bpe = runnel_bpe_new (parts->vocabulary,
@@ -413,8 +408,7 @@ static gboolean
 read_template (RunnelTokenizerParts *parts, const RunnelJson *config,
                GError **error)
 {
-  Node *node =
-      member (runnel_json_root (config), "chat_template");
+  Node *node = member (runnel_json_root (config), "chat_template");
 
   if (node == NULL || runnel_json_node_kind (node) == RUNNEL_JSON_NULL)
     return TRUE;
@@ -496,8 +490,7 @@ static gboolean
 read_generation (RunnelTokenizerParts *parts, const RunnelJson *generation,
                  GError **error)
 {
-  Node *node = member (runnel_json_root (generation),
-                                        "eos_token_id");
+  Node *node = member (runnel_json_root (generation), "eos_token_id");
 
   if (node == NULL || runnel_json_node_kind (node) == RUNNEL_JSON_NULL)
     return TRUE;
