@@ -14,6 +14,8 @@ G_BEGIN_DECLS
  *
  * The error domain of everything in Runnel. A message names the file or the
  * object, the field, the limit that was broken and the remedy.
+ *
+ * Since: 0.1
  */
 #define RUNNEL_ERROR (runnel_error_quark ())
 
@@ -36,6 +38,8 @@ G_BEGIN_DECLS
  * @RUNNEL_ERROR_CANCELLED: the operation was cancelled
  *
  * What went wrong, for programs; the message is for people.
+ *
+ * Since: 0.1
  */
 typedef enum {
   RUNNEL_ERROR_IO,

@@ -20,6 +20,21 @@ runnel_backend_init (RunnelBackend *self)
 {
 }
 
+/**
+ * runnel_backend_get:
+ * @name: "auto" or "cpu"
+ * @n_threads: threads to compute with; 0 chooses by the machine
+ * @kernels: (nullable): a kernel level ("scalar", "avx2", ...), or %NULL for
+ *   the best
+ * @error: return location for a #GError
+ *
+ * The backend of these properties, shared by all who ask for the same ones.
+ *
+ * Returns: (transfer full): the backend, or %NULL with
+ *   %RUNNEL_ERROR_UNSUPPORTED or %RUNNEL_ERROR_INVALID_ARGUMENT
+ *
+ * Since: 0.1
+ */
 RunnelBackend *
 runnel_backend_get (const char *name, guint n_threads, const char *kernels,
                     GError **error)

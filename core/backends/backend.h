@@ -22,27 +22,11 @@ G_DECLARE_DERIVABLE_TYPE (RunnelBackend, runnel_backend, RUNNEL, BACKEND, GObjec
  * Since: 0.1
  */
 
-/**
- * runnel_backend_get:
- * @name: "auto" or "cpu"
- * @n_threads: threads to compute with; 0 chooses by the machine
- * @kernels: (nullable): a kernel level ("scalar", "avx2", ...), or %NULL for
- *   the best
- * @error: return location for a #GError
- *
- * The backend of these properties, shared by all who ask for the same ones.
- *
- * Returns: (transfer full): the backend, or %NULL with
- *   %RUNNEL_ERROR_UNSUPPORTED or %RUNNEL_ERROR_INVALID_ARGUMENT
- *
- * Since: 0.1
- */
 RUNNEL_API RunnelBackend *runnel_backend_get (const char *name,
                                               guint n_threads,
                                               const char *kernels,
                                               GError **error);
 RUNNEL_API const char *runnel_backend_get_name (RunnelBackend *self);
-/* The kernel level in use. */
 RUNNEL_API const char *runnel_backend_get_kernels (RunnelBackend *self);
 RUNNEL_API guint runnel_backend_get_n_threads (RunnelBackend *self);
 

@@ -53,9 +53,6 @@ G_DECLARE_FINAL_TYPE (RunnelEngine, runnel_engine, RUNNEL, ENGINE, GObject)
  * Since: 0.1
  */
 typedef void (*RunnelProgressFunc) (double fraction, gpointer user_data);
-
-/* The engine of this model, backend and KV type: an existing one, or made
- * now (slow: weights are read and packed). */
 RUNNEL_API RunnelEngine *runnel_engine_get (RunnelModel *model,
                                             RunnelBackend *backend,
                                             RunnelKvType kv_type,
@@ -66,29 +63,41 @@ RUNNEL_API RunnelEngine *runnel_engine_get (RunnelModel *model,
 RUNNEL_API RunnelModel *runnel_engine_get_model (RunnelEngine *self);
 RUNNEL_API RunnelBackend *runnel_engine_get_backend (RunnelEngine *self);
 RUNNEL_API RunnelKvType runnel_engine_get_kv_type (RunnelEngine *self);
-
-/* Bytes that pages of keys and values may take together: sequences, the
- * prefix cache and states in flight. 0 (default) is no limit. */
 RUNNEL_API void runnel_engine_set_max_memory (RunnelEngine *self, guint64 bytes);
 RUNNEL_API guint64 runnel_engine_get_max_memory (RunnelEngine *self);
-/* Bytes of it that the prefix cache may keep (default 256 MiB); 0 turns the
- * cache off and empties it. */
 RUNNEL_API void runnel_engine_set_cache_budget (RunnelEngine *self, guint64 bytes);
 RUNNEL_API guint64 runnel_engine_get_cache_budget (RunnelEngine *self);
 RUNNEL_API void runnel_engine_clear_cache (RunnelEngine *self);
 
-/* Work done, for tests and statistics: what was computed, never how fast. */
+/**
+ * RunnelEngineStats:
+ * @batches: forward passes
+ * @rows: token rows forwarded
+ * @decode_batches: passes that held a row of a generation
+ * @decode_rows: rows of generations in them
+ * @logits_rows: rows whose logits were computed
+ * @cached_rows: rows that the prefix cache spared
+ * @kv_bytes: bytes of pages in use now, each page once
+ * @kv_bytes_peak: the most there ever were
+ * @cache_bytes: how much of @kv_bytes the prefix cache holds
+ * @weight_bytes: bytes of the weights, packed or mapped in place
+ *
+ * Work done by an engine and the memory it takes, for tests and statistics:
+ * what was computed, never how fast.
+ *
+ * Since: 0.1
+ */
 typedef struct {
-  guint64 batches;          /* forward passes */
-  guint64 rows;             /* token rows forwarded */
-  guint64 decode_batches;   /* batches that held a generation's row */
-  guint64 decode_rows;      /* rows of generations in them */
+  guint64 batches;
+  guint64 rows;
+  guint64 decode_batches;
+  guint64 decode_rows;
   guint64 logits_rows;
-  guint64 cached_rows;      /* rows that the prefix cache saved */
-  guint64 kv_bytes;         /* pages in use now, unique */
+  guint64 cached_rows;
+  guint64 kv_bytes;
   guint64 kv_bytes_peak;
-  guint64 cache_bytes;      /* of them held by the prefix cache */
-  guint64 weight_bytes;     /* packed or mapped in place */
+  guint64 cache_bytes;
+  guint64 weight_bytes;
 } RunnelEngineStats;
 
 RUNNEL_API void runnel_engine_get_stats (RunnelEngine *self,

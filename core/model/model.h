@@ -39,11 +39,8 @@ RUNNEL_API guint runnel_model_get_n_embd (RunnelModel *self);
 RUNNEL_API guint runnel_model_get_context_length (RunnelModel *self);
 RUNNEL_API guint64 runnel_model_get_n_parameters (RunnelModel *self);
 RUNNEL_API GVariant *runnel_model_describe (RunnelModel *self);
-
-/* Made on the first call, then shared. */
 RUNNEL_API RunnelTokenizer *runnel_model_get_tokenizer (RunnelModel *self,
                                                         GError **error);
-/* The model's own template; an error when it has none. */
 RUNNEL_API RunnelChatTemplate *runnel_model_get_chat_template (RunnelModel *self,
                                                                GError **error);
 

@@ -25,16 +25,12 @@ G_DECLARE_FINAL_TYPE (RunnelDetokenizer, runnel_detokenizer, RUNNEL, DETOKENIZER
  */
 RUNNEL_API RunnelDetokenizer *runnel_detokenizer_new (RunnelTokenizer *tokenizer,
                                                       gboolean render_special);
-/* Appends what is complete; the returned text is valid UTF-8, maybe empty. */
 RUNNEL_API char *runnel_detokenizer_push (RunnelDetokenizer *self,
                                           gint32 token, GError **error)
     G_GNUC_WARN_UNUSED_RESULT;
-/* The same into a caller's buffer, without allocating when it has room. */
 RUNNEL_API gboolean runnel_detokenizer_push_to (RunnelDetokenizer *self,
                                                 gint32 token, GString *out,
                                                 GError **error);
-/* Ends the text: an unfinished character gives one U+FFFD, or nothing when
- * @keep_incomplete is FALSE. The detokenizer is empty afterwards. */
 RUNNEL_API char *runnel_detokenizer_flush (RunnelDetokenizer *self,
                                            gboolean keep_incomplete)
     G_GNUC_WARN_UNUSED_RESULT;

@@ -57,26 +57,21 @@ RUNNEL_API GBytes *runnel_tokenizer_decode (RunnelTokenizer *self,
                                             gboolean render_special,
                                             GError **error)
     G_GNUC_WARN_UNUSED_RESULT;
-
-/* The bytes of one token, borrowed; NULL when @token is out of range. Control
- * tokens give their literal text. */
 RUNNEL_API const guint8 *runnel_tokenizer_get_piece (RunnelTokenizer *self,
                                                      gint32 token,
                                                      gsize *length);
 RUNNEL_API gboolean runnel_tokenizer_is_control (RunnelTokenizer *self,
                                                  gint32 token);
 RUNNEL_API gint32 runnel_tokenizer_find_token (RunnelTokenizer *self,
-                                               const char *text); /* or -1 */
+                                               const char *text);
 RUNNEL_API guint runnel_tokenizer_get_n_tokens (RunnelTokenizer *self);
 RUNNEL_API const char *runnel_tokenizer_get_digest (RunnelTokenizer *self);
 RUNNEL_API const char *runnel_tokenizer_get_pre (RunnelTokenizer *self);
-RUNNEL_API gint32 runnel_tokenizer_get_bos (RunnelTokenizer *self); /* or -1 */
-RUNNEL_API gint32 runnel_tokenizer_get_eos (RunnelTokenizer *self); /* or -1 */
+RUNNEL_API gint32 runnel_tokenizer_get_bos (RunnelTokenizer *self);
+RUNNEL_API gint32 runnel_tokenizer_get_eos (RunnelTokenizer *self);
 RUNNEL_API gboolean runnel_tokenizer_get_add_bos (RunnelTokenizer *self);
-/* All ids that end a reply: eos, eot, eom, generation_config's list. */
 RUNNEL_API const gint32 *runnel_tokenizer_get_stop_tokens (RunnelTokenizer *self,
                                                            gsize *n);
-/* The model's own template; NULL when it has none. */
 RUNNEL_API const char *runnel_tokenizer_get_chat_template (RunnelTokenizer *self);
 
 G_END_DECLS
