@@ -12,7 +12,7 @@ G_BEGIN_DECLS
 RunnelCheckpoint *runnel_model_get_checkpoint (RunnelModel *self);
 
 /* The weights on a kind of backend: made on the first call, then kept as long
- * as the model. */
+ * as the model. MT safe: one caller makes them, the others wait for it. */
 RunnelWeights *runnel_model_ref_weights (RunnelModel *self,
                                          RunnelBackend *backend,
                                          RunnelProgressFunc progress,

@@ -23,7 +23,8 @@ struct _RunnelModel {
   GMutex weights_mutex;      /* guards what is below */
   GCond weights_made;        /* or given up */
   gboolean making_weights;   /* somebody does, without the mutex */
-  GHashTable *weights;       /* name of a backend → RunnelWeights */
+  GHashTable *weights;       /* name of a backend → RunnelWeights, some of
+                                them perhaps not loaded to the end */
 };
 
 G_DEFINE_FINAL_TYPE (RunnelModel, runnel_model, G_TYPE_OBJECT)
@@ -159,8 +160,8 @@ runnel_model_get_name (RunnelModel *self)
  * runnel_model_get_content_id:
  * @self: a model
  *
- * A hash of the file's header and of the first and last 4 KiB of every tensor:
- * what state caps and saved states carry.
+ * A hash of the file's header and of the first and last 4 KiB of every tensor.
+ * Saved states carry it, and fit a model that has the same.
  *
  * Returns: hexadecimal digits
  *
@@ -390,22 +391,26 @@ runnel_model_ref_weights (RunnelModel *self, RunnelBackend *backend,
       = g_mutex_locker_new (&self->weights_mutex);
   const char *name = runnel_backend_get_name (backend);
   RunnelWeights *weights;
+  gboolean loaded;
 
   if (!wait_for_weights_unlocked (self, cancellable, error))
     return NULL;
   weights = g_hash_table_lookup (self->weights, name);
-  if (weights != NULL)
+  if (weights == NULL) {
+    weights = runnel_weights_new (self->checkpoint, backend, error);
+    if (weights == NULL)
+      return NULL;
+    g_hash_table_insert (self->weights, (gpointer) name, weights);
+  }
+  if (runnel_weights_is_loaded (weights))
     return runnel_weights_ref (weights);
 
   self->making_weights = TRUE;
   g_mutex_unlock (&self->weights_mutex);
-  weights = runnel_weights_new (self->checkpoint, backend, progress,
-      user_data, cancellable, error);
+  loaded = runnel_weights_load (weights, backend, progress, user_data,
+      cancellable, error);
   g_mutex_lock (&self->weights_mutex);
   self->making_weights = FALSE;
   g_cond_broadcast (&self->weights_made);
-  if (weights == NULL)
-    return NULL;
-  g_hash_table_insert (self->weights, (gpointer) name, weights);
-  return runnel_weights_ref (weights);
+  return loaded ? runnel_weights_ref (weights) : NULL;
 }

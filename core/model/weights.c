@@ -81,13 +81,12 @@ list_items (RunnelWeights *self)
 }
 
 static gboolean
-make_store (RunnelWeights *self, RunnelBackend *backend, GArray *items,
-            GError **error)
+make_store (RunnelWeights *self, RunnelBackend *backend, GError **error)
 {
   gsize total = 0;
 
-  for (guint i = 0; i < items->len; i++) {
-    const RunnelTensor *tensor = g_array_index (items, Item, i).tensor;
+  for (guint i = 0; i < self->items->len; i++) {
+    const RunnelTensor *tensor = g_array_index (self->items, Item, i).tensor;
     gsize bytes;
 
     if (!self->ops->operand_bytes (backend, tensor, &bytes, error))
@@ -102,35 +101,6 @@ make_store (RunnelWeights *self, RunnelBackend *backend, GArray *items,
   }
   self->store = self->ops->store_new (backend, total, error);
   return self->store != NULL;
-}
-
-static gboolean
-fill_store (RunnelWeights *self, RunnelBackend *backend, GArray *items,
-            RunnelProgressFunc progress, gpointer user_data,
-            GCancellable *cancellable, GError **error)
-{
-  gsize total = 0, done = 0;
-
-  for (guint i = 0; i < items->len; i++)
-    total += g_array_index (items, Item, i).tensor->bytes;
-  for (guint i = 0; i < items->len; i++) {
-    Item *item = &g_array_index (items, Item, i);
-
-    if (g_cancellable_is_cancelled (cancellable)) {
-      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED,
-          "%s: loading was cancelled",
-          runnel_checkpoint_path (self->checkpoint));
-      return FALSE;
-    }
-    *item->place = self->ops->operand_new (backend, self->store,
-        item->tensor);
-    done += item->tensor->bytes;
-    if (progress != NULL)
-      progress ((double) done / total, user_data);
-  }
-  if (self->output == NULL)
-    self->output = self->embedding;
-  return TRUE;
 }
 
 static void
@@ -148,11 +118,9 @@ init_rope (RunnelWeights *self)
 
 RunnelWeights *
 runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
-                    RunnelProgressFunc progress, gpointer user_data,
-                    GCancellable *cancellable, GError **error)
+                    GError **error)
 {
   g_autoptr (RunnelWeights) self = g_new0 (RunnelWeights, 1);
-  g_autoptr (GArray) items = NULL;
 
   g_atomic_ref_count_init (&self->references);
   self->ops = runnel_backend_ops (backend);
@@ -160,12 +128,48 @@ runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
   self->hp = *runnel_checkpoint_hyperparameters (checkpoint);
   self->layers = g_new0 (RunnelLayer, self->hp.n_layers);
   init_rope (self);
-  items = list_items (self);
-  if (!make_store (self, backend, items, error)
-      || !fill_store (self, backend, items, progress, user_data, cancellable,
-          error))
+  self->items = list_items (self);
+  if (!make_store (self, backend, error))
     return NULL;
   return g_steal_pointer (&self);
+}
+
+gboolean
+runnel_weights_is_loaded (const RunnelWeights *self)
+{
+  return self->n_made == self->items->len;
+}
+
+gboolean
+runnel_weights_load (RunnelWeights *self, RunnelBackend *backend,
+                     RunnelProgressFunc progress, gpointer user_data,
+                     GCancellable *cancellable, GError **error)
+{
+  gsize total = 0, done = 0;
+
+  for (guint i = 0; i < self->items->len; i++)
+    total += g_array_index (self->items, Item, i).tensor->bytes;
+  for (guint i = 0; i < self->items->len; i++) {
+    Item *item = &g_array_index (self->items, Item, i);
+
+    done += item->tensor->bytes;
+    if (i < self->n_made)
+      continue;
+    if (g_cancellable_is_cancelled (cancellable)) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED,
+          "%s: loading was cancelled",
+          runnel_checkpoint_path (self->checkpoint));
+      return FALSE;
+    }
+    *item->place = self->ops->operand_new (backend, self->store,
+        item->tensor);
+    self->n_made++;
+    if (progress != NULL)
+      progress ((double) done / total, user_data);
+  }
+  if (self->output == NULL)
+    self->output = self->embedding;
+  return TRUE;
 }
 
 RunnelWeights *
@@ -190,6 +194,7 @@ runnel_weights_unref (RunnelWeights *self)
   if (self->store != NULL)
     self->ops->store_free (self->store);
   runnel_rope_clear (&self->rope);
+  g_array_unref (self->items);
   g_free (self->layers);
   runnel_checkpoint_unref (self->checkpoint);
   g_free (self);

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * A model's weights on a backend. Shared by the engines of a model: packing
- * gives the file's pages back, so it happens once.
+ * gives the file's pages back, so it happens once. A load that was cancelled
+ * goes on where it stopped: what has been packed may be nowhere else.
  */
 #pragma once
 
@@ -25,6 +26,8 @@ struct _RunnelWeights {
   RunnelStore *store;
   RunnelCheckpoint *checkpoint;    /* what is used in place lies there */
   gsize bytes;                     /* packed or in place */
+  GArray *items;                   /* tensors and where their operands go */
+  guint n_made;                    /* items whose operand is made */
 
   RunnelHyperparameters hp;
   RunnelRope rope;
@@ -34,11 +37,15 @@ struct _RunnelWeights {
   RunnelOperand *output;           /* the embedding when tied */
 };
 
+/* Reserves the memory; nothing is packed yet. */
 RunnelWeights *runnel_weights_new (RunnelCheckpoint *checkpoint,
-                                   RunnelBackend *backend,
-                                   RunnelProgressFunc progress,
-                                   gpointer user_data,
-                                   GCancellable *cancellable, GError **error);
+                                   RunnelBackend *backend, GError **error);
+/* Makes what is not made yet, on a backend of the same kind; by one thread at
+ * a time. FALSE when it was cancelled: then call it again. */
+gboolean runnel_weights_load (RunnelWeights *self, RunnelBackend *backend,
+                              RunnelProgressFunc progress, gpointer user_data,
+                              GCancellable *cancellable, GError **error);
+gboolean runnel_weights_is_loaded (const RunnelWeights *self);
 RunnelWeights *runnel_weights_ref (RunnelWeights *self);
 void runnel_weights_unref (RunnelWeights *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelWeights, runnel_weights_unref)

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "model/engine.h"
+#include "model/sequence.h"
 #include "tiny-model.h"
 
 typedef struct {
@@ -151,6 +152,60 @@ test_cancelled_load (Fixture *f, gconstpointer data)
   g_assert_nonnull (engine);
 }
 
+static void
+cancel_now (double fraction, gpointer data)
+{
+  g_cancellable_cancel (data);
+}
+
+static float *
+compute_logits (RunnelEngine *engine, guint n_vocab)
+{
+  static const gint32 tokens[] = { 1, 50, 3, 200, 77 };
+  g_autoptr (RunnelSequence) sequence = runnel_sequence_new (engine, 0, NULL);
+  g_autoptr (GError) error = NULL;
+  float *logits = g_new (float, n_vocab);
+
+  runnel_sequence_prefill (sequence, tokens, G_N_ELEMENTS (tokens), 0, FALSE,
+      NULL, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  runnel_sequence_compute_logits (sequence, logits, n_vocab, &error);
+  g_assert_no_error (error);
+  return logits;
+}
+
+/* A load that is cancelled after every tensor, and taken up again, gives the
+ * weights of one that is not: pages that were read in and packed are gone. */
+static void
+test_resumed_load (Fixture *f, gconstpointer data)
+{
+  guint n_vocab = runnel_model_get_n_vocab (f->model);
+  Fixture whole;
+  g_autoptr (RunnelEngine) expected = NULL, engine = NULL;
+  g_autofree float *x = NULL, *y = NULL;
+  guint n_cancelled = 0;
+
+  set_up (&whole, NULL);
+  expected = get_engine (&whole, RUNNEL_KV_TYPE_F16);
+  while (engine == NULL) {
+    g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+    g_autoptr (GError) error = NULL;
+
+    engine = runnel_engine_get (f->model, f->backend, RUNNEL_KV_TYPE_F16,
+        cancel_now, cancellable, cancellable, &error);
+    if (engine == NULL) {
+      g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED);
+      n_cancelled++;
+    }
+  }
+  g_assert_cmpuint (n_cancelled, >, 10);
+  x = compute_logits (expected, n_vocab);
+  y = compute_logits (engine, n_vocab);
+  g_assert_cmpmem (x, n_vocab * sizeof (float), y, n_vocab * sizeof (float));
+  g_clear_object (&expected);
+  tear_down (&whole, NULL);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -160,5 +215,7 @@ main (int argc, char **argv)
       test_cancelled_wait, tear_down);
   g_test_add ("/engine/cancelled-load", Fixture, NULL, set_up,
       test_cancelled_load, tear_down);
+  g_test_add ("/engine/resumed-load", Fixture, NULL, set_up,
+      test_resumed_load, tear_down);
   return g_test_run ();
 }
