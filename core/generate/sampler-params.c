@@ -152,7 +152,8 @@ check_biases (const RunnelSamplerParams *self, guint n_vocab, GError **error)
  * Checks every field against its range; the error names the field, its value
  * and the range. This is the one place that knows the ranges.
  *
- * Returns: whether the parameters can be used; else %RUNNEL_ERROR_INVALID_ARGUMENT
+ * Returns: whether the parameters can be used; else
+ *   %RUNNEL_ERROR_INVALID_ARGUMENT
  *
  * Since: 0.1
  */

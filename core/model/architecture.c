@@ -103,7 +103,7 @@ runnel_architecture_allows (const RunnelArchitecture *self,
   return ((self->parts | self->optional) & BIT (part)) != 0;
 }
 
-/* ---- Names ------------------------------------------------------------------ */
+/* ---- Names --------------------------------------------------------------- */
 
 char *
 runnel_part_dup_name (RunnelPart part, guint layer)
@@ -174,7 +174,7 @@ runnel_part_find_hf (const char *hf_name, RunnelPart *ret_part,
   return find (hf_name, TRUE, ret_part, ret_layer);
 }
 
-/* ---- Shapes ----------------------------------------------------------------- */
+/* ---- Shapes -------------------------------------------------------------- */
 
 static guint64
 resolve_size (Size size, const RunnelHyperparameters *hp)

@@ -247,7 +247,7 @@ reset_scratch (Scratch *scratch)
   g_array_set_size (scratch->owners, 0);
 }
 
-/* ---- After the pass -------------------------------------------------------- */
+/* ---- After the pass ------------------------------------------------------ */
 
 /* Notes which rows want logits; hidden rows are copied out when known. */
 static void
@@ -365,7 +365,7 @@ count_batch (RunnelBatcher *self, RunnelJob **jobs, unsigned n_jobs)
   g_mutex_unlock (&self->stats_mutex);
 }
 
-/* ---- The batch ---------------------------------------------------------------- */
+/* ---- The batch ----------------------------------------------------------- */
 
 static void
 read_all_hidden_rows (RunnelBatcher *self, RunnelJob **jobs, unsigned n_jobs)

@@ -157,7 +157,7 @@ runnel_sequence_serialize (RunnelSequence *self, GError **error)
   return g_byte_array_free_to_bytes (g_steal_pointer (&image));
 }
 
-/* ---- Reading ------------------------------------------------------------------ */
+/* ---- Reading ------------------------------------------------------------- */
 
 static gboolean
 check_digest (const guint8 *data, gsize size, const char *name,

@@ -327,7 +327,7 @@ runnel_sequence_join (RunnelSequence **forks, gsize n_forks, guint n_common,
   return g_steal_pointer (&self);
 }
 
-/* ---- Shift ------------------------------------------------------------------ */
+/* ---- Shift --------------------------------------------------------------- */
 
 typedef struct {
   const RunnelOps *ops;
@@ -426,7 +426,7 @@ runnel_sequence_shift (RunnelSequence *self, guint n_keep, guint n_drop,
   return TRUE;
 }
 
-/* ---- Forward ------------------------------------------------------------------ */
+/* ---- Forward ------------------------------------------------------------- */
 
 static gboolean
 forward_chunks (RunnelSequence *self, const gint32 *tokens, gsize n_tokens,

@@ -496,7 +496,7 @@ test_cancel_between_chunks (Fixture *f, gconstpointer data)
   g_assert_cmpuint (runnel_sequence_get_length (a), ==, 0);
 }
 
-/* ---- Saved states ------------------------------------------------------------ */
+/* ---- Saved states -------------------------------------------------------- */
 
 static void
 test_save_load (Fixture *f, gconstpointer data)

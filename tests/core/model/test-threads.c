@@ -27,7 +27,7 @@ report (const char *name, bool ok)
   n_failed += !ok;
 }
 
-/* ---- The team --------------------------------------------------------------- */
+/* ---- The team ------------------------------------------------------------ */
 
 #define N_ITEMS 1000
 
@@ -118,7 +118,7 @@ test_team_is_shared (void)
   report ("three users of a team", ok);
 }
 
-/* ---- Pages -------------------------------------------------------------------- */
+/* ---- Pages --------------------------------------------------------------- */
 
 typedef struct {
   RunnelPagePool *pool;
@@ -208,7 +208,7 @@ test_claims (void)
   report ("claims of rows", ok);
 }
 
-/* ---- The scheduler --------------------------------------------------------------- */
+/* ---- The scheduler ------------------------------------------------------- */
 
 typedef struct {
   unsigned n_batches, n_full, n_jobs, n_prefills_over_one;
@@ -336,7 +336,7 @@ test_absent_participant (void)
   report ("an absent participant", ok && log.n_batches == 20);
 }
 
-/* ---- Cancelling -------------------------------------------------------------------- */
+/* ---- Cancelling ---------------------------------------------------------- */
 
 typedef struct {
   atomic_bool running, go_on;
