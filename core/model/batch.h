@@ -25,7 +25,8 @@ typedef struct _RunnelParticipant RunnelParticipant;
 RunnelParticipant *runnel_engine_join (RunnelEngine *self);
 void runnel_engine_leave (RunnelEngine *self, RunnelParticipant *participant);
 
-/* Submits and waits. Items must be of different sequences of this engine.
+/* Submits and waits. MT safe, but for the sequences, which nobody else may use
+ * until it returns. Items must be of different sequences of this engine.
  * @participant: NULL for prefill and one-off work. Errors: context overflow,
  * memory, a non-finite logit (the position is named). */
 gboolean runnel_engine_forward (RunnelEngine *self, RunnelBatchItem *items,

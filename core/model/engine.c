@@ -45,8 +45,8 @@ runnel_kv_type_get_type (void)
 
 /* Engines in use, by model, backend and KV type. An engine is made outside
  * the lock, so two callers may race to make one: the first stays. */
-static GMutex registry_mutex;
-static GList *registry;      /* GWeakRef */
+static GMutex registry_mutex; /* guards the list */
+static GList *registry;       /* GWeakRef */
 
 static void
 runnel_engine_finalize (GObject *object)

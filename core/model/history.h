@@ -55,7 +55,8 @@ runnel_history_tokens (const RunnelHistory *self)
   return (const gint32 *) self->tokens->data;
 }
 
-/* The position of row @row, committed or to come. */
+/* The position of row @row, committed or to come; not before joined_length,
+ * where rows of several forks stand side by side. */
 guint runnel_history_position (const RunnelHistory *self, guint row);
 guint64 runnel_history_bytes (const RunnelHistory *self);
 

@@ -17,9 +17,9 @@ struct _RunnelCpuBackend {
 
 G_DEFINE_FINAL_TYPE (RunnelCpuBackend, runnel_cpu_backend, RUNNEL_TYPE_BACKEND)
 
-/* Backends in use, borrowed; guarded by the mutex. */
-static GMutex registry_mutex;
-static GList *registry;
+/* Backends in use. */
+static GMutex registry_mutex;  /* guards the list */
+static GList *registry;        /* GWeakRef */
 
 static guint
 get_n_threads (RunnelBackend *backend)
