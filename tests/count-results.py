@@ -5,8 +5,9 @@
 `meson test`: count-results.py STATUS [TESTLOG.JSON]...
 
 A program that prints the Test Anything Protocol counts once for each of its
-cases, any other once. What was skipped is named on stderr. STATUS is what meson test returned: a failure that no
-log tells of (the build, say) counts as one."""
+cases, any other once. What was skipped is named on stderr. One that ran no
+case has tested nothing, which is a failure. STATUS is what meson test
+returned: a failure that no log tells of (the build, say) counts as one."""
 import json
 import re
 import sys
@@ -27,7 +28,7 @@ def count_program (record):
     if result in ('OK', 'EXPECTEDFAIL'):
         passed += passed + failed + skipped == 0
     elif result == 'SKIP':
-        skipped += passed + failed + skipped == 0
+        failed += passed + failed + skipped == 0
     else:
         failed += failed == 0
     return passed, failed, skipped
@@ -44,6 +45,9 @@ def main (status, *logs):
             for line in lines:
                 record = json.loads (line)
                 numbers = count_program (record)
+                if record['result'] == 'SKIP' and numbers[1] > 0:
+                    print (f"  {record['name']} ran no case",
+                           file = sys.stderr)
                 if numbers[2] > 0:
                     print (f"  skipped in {record['name']}: {numbers[2]}",
                            file = sys.stderr)
