@@ -208,7 +208,7 @@ jinja_append_float (JinjaRun *run, JinjaText *text, double number,
   gint64 precision = layout->precision;
 
   check_layout (run, layout);
-  jinja_step (run, 20);
+  jinja_step (run, 40);
   if (!isfinite (magnitude))
     g_strlcpy (buffer,
                isnan (magnitude) ? (upper ? "NAN" : "nan")

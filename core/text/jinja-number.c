@@ -747,7 +747,7 @@ jinja_float_repr (JinjaRun *run, double number)
     return "nan";
   if (isinf (number))
     return number < 0 ? "-inf" : "inf";
-  jinja_step (run, 10);
+  jinja_step (run, 30);
   n = shortest_digits (number, digits, &exponent);
   if (exponent < -4 || exponent >= 16)
     return jinja_printf (run, "%s%.1s%s%se%c%02d", sign, digits,
