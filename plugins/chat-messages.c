@@ -166,26 +166,52 @@ foreach_member (Cursor *self, MemberFunc func, gpointer user_data,
   return skip_char (self, '}') || fail (self, "',' or '}'", error);
 }
 
-static gboolean
-find_system_role (Slice key, Slice value, gpointer user_data)
-{
-  gboolean *is_system = user_data;
+typedef struct {
+  gboolean has_role;
+  gboolean is_system;
+} Message;
 
-  if (slice_equals (key, "role"))
-    *is_system = slice_equals (value, "\"system\"") ||
-                 slice_equals (value, "\"developer\"");
+static gboolean
+find_role (Slice key, Slice value, gpointer user_data)
+{
+  Message *message = user_data;
+
+  if (!slice_equals (key, "role"))
+    return TRUE;
+  message->has_role = value.start[0] == '"';
+  message->is_system = slice_equals (value, "\"system\"") ||
+                       slice_equals (value, "\"developer\"");
   return TRUE;
 }
 
+/* Templates leave out, without a word, what has no role that they know. What
+ * is no JSON is left to the template's strict reader. */
 static gboolean
-starts_with_system (GString *messages)
+check_messages (GstLmChatInput *self, GError **error)
 {
-  Cursor cursor = { messages->str, messages->str,
-                    messages->str + messages->len, "" };
-  gboolean is_system = FALSE;
+  Cursor cursor = { self->messages->str, self->messages->str,
+                    self->messages->str + self->messages->len, "" };
+  guint i = 0;
 
-  return foreach_member (&cursor, find_system_role, &is_system, NULL) &&
-         is_system;
+  do
+    {
+      Message message = { FALSE, FALSE };
+
+      skip_blanks (&cursor);
+      if (cursor.at < cursor.end && *cursor.at == '{' &&
+          !foreach_member (&cursor, find_role, &message, NULL))
+        return TRUE;
+      if (!message.has_role)
+        {
+          g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                       "messages[%u] is no object with a string \"role\"", i);
+          return FALSE;
+        }
+      if (i++ == 0)
+        self->has_system = message.is_system;
+    }
+  while (skip_char (&cursor, ','));
+  return TRUE;
 }
 
 static gboolean
@@ -284,8 +310,7 @@ gst_lm_chat_input_new_json (const gchar *json, gsize length, GError **error)
                    "messages: there is none");
       return NULL;
     }
-  self->has_system = starts_with_system (self->messages);
-  return g_steal_pointer (&self);
+  return check_messages (self, error) ? g_steal_pointer (&self) : NULL;
 }
 
 void

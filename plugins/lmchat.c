@@ -24,10 +24,10 @@
  * ]|
  */
 #include <string.h>
-#include <gio/gio.h>
 #include <gstrunnel.h>
 #include "chat-messages.h"
 #include "elements.h"
+#include "text-file.h"
 
 GST_DEBUG_CATEGORY_STATIC (lmchat_debug);
 #define GST_CAT_DEFAULT lmchat_debug
@@ -83,6 +83,7 @@ enum {
   PROP_KEEP_TURNS,
 };
 
+#define MAX_FILE_BYTES ((gsize) 16 * 1024 * 1024) /* template, tools */
 #define DEFAULT_THINKING GST_LM_THINKING_AUTO
 #define DEFAULT_ADD_GENERATION_PROMPT TRUE
 #define DEFAULT_KEEP_TURNS FALSE
@@ -438,7 +439,8 @@ load_template (GstLmChat *self, const gchar *path, GError **error)
   g_autofree gchar *source = NULL;
   gsize length;
 
-  if (!g_file_get_contents (path, &source, &length, error))
+  source = gst_lm_text_file_read (path, MAX_FILE_BYTES, &length, error);
+  if (source == NULL)
     return FALSE;
   self->template = runnel_chat_template_new (source, length, path, error);
   return self->template != NULL;
@@ -450,7 +452,8 @@ load_tools (GstLmChat *self, const gchar *path, GError **error)
   g_autofree gchar *json = NULL;
   gsize length;
 
-  if (!g_file_get_contents (path, &json, &length, error) ||
+  json = gst_lm_text_file_read (path, MAX_FILE_BYTES, &length, error);
+  if (json == NULL ||
       !gst_lm_chat_check_array (json, length, path, error))
     return FALSE;
   self->tools = g_steal_pointer (&json);

@@ -16,9 +16,9 @@
  * ]|
  */
 #include <gst/base/gstpushsrc.h>
-#include <gio/gio.h>
 #include <gstrunnel.h>
 #include "elements.h"
+#include "text-file.h"
 
 GST_DEBUG_CATEGORY_STATIC (lmprompt_debug);
 #define GST_CAT_DEFAULT lmprompt_debug
@@ -44,21 +44,11 @@ GST_ELEMENT_REGISTER_DEFINE (lmprompt, "lmprompt", GST_RANK_NONE,
 static GBytes *
 load_file (const gchar *location, GError **error)
 {
-  g_autoptr (GFile) file = g_file_new_for_path (location);
-  g_autoptr (GFileInfo) info = g_file_query_info (
-      file, G_FILE_ATTRIBUTE_STANDARD_SIZE, G_FILE_QUERY_INFO_NONE, NULL,
-      error);
+  gsize length;
+  gchar *text = gst_lm_text_file_read (location, GST_LM_MAX_REQUEST_BYTES,
+                                       &length, error);
 
-  if (info == NULL)
-    return NULL;
-  if (g_file_info_get_size (info) > GST_LM_MAX_REQUEST_BYTES)
-    {
-      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
-                   "%s is longer than %d bytes, the limit of a prompt",
-                   location, GST_LM_MAX_REQUEST_BYTES);
-      return NULL;
-    }
-  return g_file_load_bytes (file, NULL, NULL, error);
+  return text != NULL ? g_bytes_new_take (text, length) : NULL;
 }
 
 static gboolean
@@ -90,8 +80,7 @@ gst_lm_prompt_start (GstBaseSrc *base)
   if (self->prompt == NULL)
     {
       GST_ELEMENT_ERROR (self, RESOURCE, OPEN_READ,
-                         ("The prompt %s cannot be read: %s", location,
-                          error->message), (NULL));
+                         ("%s", error->message), (NULL));
       return FALSE;
     }
   return TRUE;

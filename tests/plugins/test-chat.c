@@ -6,6 +6,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "tiny-model.h"
 
@@ -92,6 +93,9 @@ test_bad_json (void)
     "[{\"role\":\"user\",\"content\":\"a}]", "[{\"role\":\"user\",}]",
     "{\"messages\" [1]}", "{\"mess\\u0061ges\":[]}",
     "[{\"role\":\"user\",\"content\":tru}]", "[\"just text\"]",
+    "[3]", "[{}]", "[{\"content\":\"a\"}]", "[{\"role\":3,\"content\":\"a\"}]",
+    "[{\"role\":\"user\",\"content\":\"a\"},[]]",
+    "[{\"role\":\"user\",\"content\":\"a\"},]",
   };
   g_autoptr (ElementTest) test =
       chat_new ("error-policy=report", GST_LM_CAPS_JSON);
@@ -219,10 +223,8 @@ test_template_and_tools (void)
 
 /* A bad file fails NULL→READY with one message that names it. */
 static void
-expect_not_ready (const char *property, const char *contents)
+expect_path_not_ready (const char *property, const char *path)
 {
-  g_autofree char *path = contents != NULL ? write_file (contents)
-                                           : g_strdup ("/no/such/file");
   GstElement *element = gst_element_factory_make ("lmchat", NULL);
   g_autoptr (GstBus) bus = gst_bus_new ();
   g_autoptr (GstMessage) message = NULL;
@@ -241,16 +243,41 @@ expect_not_ready (const char *property, const char *contents)
   gst_element_set_state (element, GST_STATE_NULL);
   gst_element_set_bus (element, NULL);
   gst_object_unref (element);
-  if (contents != NULL)
-    g_unlink (path);
+}
+
+static void
+expect_not_ready (const char *property, const char *contents)
+{
+  g_autofree char *path = write_file (contents);
+
+  expect_path_not_ready (property, path);
+  g_unlink (path);
+}
+
+/* Nothing that has no end, or that nobody writes to, is waited for. */
+static void
+test_no_files (void)
+{
+  static const char *const properties[] = { "template", "tools" };
+  g_autofree char *folder = g_dir_make_tmp ("runnel-chat-XXXXXX", NULL);
+  g_autofree char *pipe = g_build_filename (folder, "pipe", NULL);
+
+  g_assert_cmpint (mkfifo (pipe, 0600), ==, 0);
+  for (guint i = 0; i < G_N_ELEMENTS (properties); i++)
+    {
+      expect_path_not_ready (properties[i], "/no/such/file");
+      expect_path_not_ready (properties[i], folder);
+      expect_path_not_ready (properties[i], "/dev/zero");
+      expect_path_not_ready (properties[i], pipe);
+    }
+  g_unlink (pipe);
+  g_rmdir (folder);
 }
 
 static void
 test_bad_files (void)
 {
-  expect_not_ready ("template", NULL);
   expect_not_ready ("template", "{% if %}");
-  expect_not_ready ("tools", NULL);
   expect_not_ready ("tools", "{\"name\":\"clock\"}");
   expect_not_ready ("tools", "[1,2] 3");
 }
@@ -403,6 +430,7 @@ add_tests (void)
   g_test_add_func ("/chat/forgery", test_forgery);
   g_test_add_func ("/chat/template-and-tools", test_template_and_tools);
   g_test_add_func ("/chat/bad-files", test_bad_files);
+  g_test_add_func ("/chat/no-files", test_no_files);
   g_test_add_func ("/chat/exception", test_exception);
   g_test_add_func ("/chat/no-model", test_no_model);
   g_test_add_func ("/chat/stream", test_stream);

@@ -81,6 +81,8 @@ test_errors (void)
   g_assert_null (get_prompt (NULL, NULL, "text and location"));
   g_assert_null (get_prompt ("a", "b", "text and location"));
   g_assert_null (get_prompt (NULL, "/no/such/prompt", "/no/such/prompt"));
+  g_assert_null (get_prompt (NULL, "/dev/zero", "/dev/zero: is not a regular"));
+  g_assert_null (get_prompt (NULL, "/", "/: is not a regular file"));
 }
 
 static void
