@@ -35,6 +35,12 @@ load_template (const char *folder, char **ret, GError **error)
   mapping = runnel_mapping_read (path, MAX_TEMPLATE, error);
   if (mapping == NULL)
     return FALSE;
+  if (memchr (runnel_mapping_data (mapping), '\0',
+              runnel_mapping_size (mapping)) != NULL) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+                 "%s: holds a NUL character", path);
+    return FALSE;
+  }
   *ret = g_strndup ((const char *) runnel_mapping_data (mapping),
                     runnel_mapping_size (mapping));
   return TRUE;

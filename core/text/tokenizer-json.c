@@ -403,6 +403,20 @@ read_named (RunnelTokenizerParts *parts, const RunnelJson *config,
   return TRUE;
 }
 
+/* What follows a NUL would be lost without a word. */
+static gboolean
+take_template (RunnelTokenizerParts *parts, const RunnelJson *config,
+               Node *node, GError **error)
+{
+  gsize length;
+  const char *text = runnel_json_node_string (node, &length);
+
+  if (strlen (text) != length)
+    return malformed (error, config, "chat_template holds a NUL character");
+  parts->chat_template = g_strdup (text);
+  return TRUE;
+}
+
 /* A string, or a list of {name, template} of which "default" is taken. */
 static gboolean
 read_template (RunnelTokenizerParts *parts, const RunnelJson *config,
@@ -412,10 +426,8 @@ read_template (RunnelTokenizerParts *parts, const RunnelJson *config,
 
   if (node == NULL || runnel_json_node_kind (node) == RUNNEL_JSON_NULL)
     return TRUE;
-  if (runnel_json_node_kind (node) == RUNNEL_JSON_STRING) {
-    parts->chat_template = g_strdup (runnel_json_node_string (node, NULL));
-    return TRUE;
-  }
+  if (runnel_json_node_kind (node) == RUNNEL_JSON_STRING)
+    return take_template (parts, config, node, error);
   if (runnel_json_node_kind (node) != RUNNEL_JSON_ARRAY)
     return malformed (error, config,
                       "chat_template is neither a string nor a list");
@@ -426,11 +438,8 @@ read_template (RunnelTokenizerParts *parts, const RunnelJson *config,
 
     if (is_kind (name, RUNNEL_JSON_STRING)
         && is_kind (template, RUNNEL_JSON_STRING)
-        && strcmp (runnel_json_node_string (name, NULL), "default") == 0) {
-      parts->chat_template =
-          g_strdup (runnel_json_node_string (template, NULL));
-      return TRUE;
-    }
+        && strcmp (runnel_json_node_string (name, NULL), "default") == 0)
+      return take_template (parts, config, template, error);
   }
   return malformed (error, config, "chat_template has none named \"default\"");
 }
@@ -490,8 +499,11 @@ static gboolean
 read_generation (RunnelTokenizerParts *parts, const RunnelJson *generation,
                  GError **error)
 {
-  Node *node = member (runnel_json_root (generation), "eos_token_id");
+  Node *root = runnel_json_root (generation);
+  Node *node = member (root, "eos_token_id");
 
+  if (!is_kind (root, RUNNEL_JSON_OBJECT))
+    return malformed (error, generation, "is no object");
   if (node == NULL || runnel_json_node_kind (node) == RUNNEL_JSON_NULL)
     return TRUE;
   if (runnel_json_node_kind (node) == RUNNEL_JSON_ARRAY) {

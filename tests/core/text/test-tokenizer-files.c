@@ -380,7 +380,12 @@ test_json_bad_config (void)
     { "{\"chat_template\":7}", "{}", "chat_template" },
     { "{\"chat_template\":[]}", "{}", "default" },
     { "{\"add_eos_token\":true}", "{}", "add_eos_token" },
+    { "{\"chat_template\":\"a\\u0000b\"}", "{}", "NUL" },
+    { "{\"chat_template\":[{\"name\":\"default\",\"template\":"
+      "\"\\u0000\"}]}", "{}", "NUL" },
     { "[]", "{}", "object" },
+    { "{}", "[]", "object" },
+    { "{}", "null", "object" },
     { "{}", "{\"eos_token_id\":263}", "eos_token_id" },
     { "{}", "{\"eos_token_id\":-1}", "eos_token_id" },
     { "{}", "{\"eos_token_id\":[261,\"x\"]}", "eos_token_id" },
@@ -458,8 +463,11 @@ test_folder (void)
   g_autoptr (SmallVocabulary) vocabulary = make_vocabulary ();
   g_autofree char *json = small_vocabulary_to_json (vocabulary, "gpt-2", TRUE);
   g_autofree char *folder = g_dir_make_tmp ("runnel-XXXXXX", NULL);
+  g_autofree char *template =
+      g_build_filename (folder, "chat_template.jinja", NULL);
   static const char *const names[] = { NULL, "tokenizer.json",
                                        "model.safetensors", "other.json" };
+  g_autoptr (GError) refused = NULL;
 
   write_file (folder, "tokenizer.json", json);
   write_file (folder, "other.json", json);
@@ -483,6 +491,10 @@ test_folder (void)
     runnel_tokenizer_get_stop_tokens (tokenizer, &n);
     g_assert_cmpuint (n, ==, alone ? 0 : 2);
   }
+  g_assert_true (g_file_set_contents (template, "a\0b", 3, NULL));
+  g_assert_null (runnel_tokenizer_new_from_file (folder, &refused));
+  g_assert_error (refused, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED);
+  g_assert_nonnull (strstr (refused->message, "chat_template.jinja: holds a"));
   write_file (folder, "chat_template.jinja", NULL);
   write_file (folder, "generation_config.json", NULL);
   write_file (folder, "tokenizer_config.json", NULL);
