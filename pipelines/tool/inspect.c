@@ -188,6 +188,7 @@ print_tensors (GVariant *tensors)
   while (g_variant_iter_loop (&iter, "(&s&s@att)", &name, &type, &dims,
           &bytes)) {
     g_autoptr (GString) shape = g_string_new (NULL);
+    g_autofree char *plain = report_make_plain (name);
 
     for (gsize i = 0; i < g_variant_n_children (dims); i++) {
       guint64 size;
@@ -196,7 +197,7 @@ print_tensors (GVariant *tensors)
       g_string_append_printf (shape, i > 0 ? " x %" G_GUINT64_FORMAT
           : "%" G_GUINT64_FORMAT, size);
     }
-    printf ("%-32s %-5s %-16s %11" G_GUINT64_FORMAT "\n", name, type,
+    printf ("%-32s %-5s %-16s %11" G_GUINT64_FORMAT "\n", plain, type,
         shape->str, bytes);
   }
 }
@@ -206,11 +207,13 @@ print_text (GVariant *description, RunnelTokenizer *tokenizer)
 {
   g_autoptr (GVariant) tensors
       = g_variant_lookup_value (description, "tensors", NULL);
+  g_autofree char *name
+      = report_make_plain (get_string (description, "name"));
   guint64 n_parameters = 0, bytes = 0;
 
   g_variant_lookup (description, "n_parameters", "t", &n_parameters);
   g_variant_lookup (description, "tensor_bytes", "t", &bytes);
-  printf ("%s\n", get_string (description, "name"));
+  printf ("%s\n", name);
   printf ("file             %s (%s)\n", get_string (description, "path"),
       get_string (description, "format"));
   printf ("content id       %s\n", get_string (description, "content_id"));

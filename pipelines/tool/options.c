@@ -71,6 +71,24 @@ add_common_entries (GOptionContext *context, Options *options,
   g_option_context_add_main_entries (context, entries, NULL);
 }
 
+/* What GLib says of a value that is no text names neither. */
+static void
+explain_encoding (GError **error, int argc, char **argv)
+{
+  for (int i = 1; i < argc; i++) {
+    g_autofree char *valid = NULL;
+
+    if (g_utf8_validate (argv[i], -1, NULL))
+      continue;
+    valid = g_utf8_make_valid (argv[i], -1);
+    g_clear_error (error);
+    report_set_usage (error, "%s%s'%s' is no text in UTF-8",
+        argv[i][0] != '-' && argv[i - 1][0] == '-' ? argv[i - 1] : "",
+        argv[i][0] != '-' && argv[i - 1][0] == '-' ? ": " : "", valid);
+    return;
+  }
+}
+
 static void
 print_help (GOptionContext *context)
 {
@@ -104,6 +122,8 @@ options_parse (Options *options, const Verb *verb, int argc, char **argv,
   g_option_context_add_main_entries (context, help_entry, NULL);
 
   if (!g_option_context_parse (context, &argc, &argv, &error)) {
+    if (error->domain == G_CONVERT_ERROR)
+      explain_encoding (&error, argc, argv);
     *ret_status = report_error (error);
     return FALSE;
   }

@@ -8,6 +8,7 @@
 
 #include <runnel.h>
 
+#include "input.h"
 #include "report.h"
 
 #define SUFFIX ".pipeline"
@@ -128,7 +129,8 @@ pipeline_file_load (const char *name, GError **error)
         "names those there are", name);
     return NULL;
   }
-  if (!g_file_get_contents (self->path, &text, &length, error))
+  text = input_read_file (self->path, &length, error);
+  if (text == NULL)
     return NULL;
   if (!g_utf8_validate_len (text, length, NULL)) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,

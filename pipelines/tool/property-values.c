@@ -56,6 +56,11 @@ on_set (const char *option, const char *value, gpointer data, GError **error)
         "or ELEMENT.PROPERTY=VALUE", value);
     return FALSE;
   }
+  if (dot == name || (dot != NULL && dot[1] == '\0')) {
+    report_set_usage (error, "--set: '%s' names no element or no property; it "
+        "must be of the form ELEMENT.PROPERTY=VALUE", value);
+    return FALSE;
+  }
   if (dot != NULL)
     *dot = '\0';
   remember ("--set", dot ? name : NULL, dot ? dot + 1 : name, equals + 1);
@@ -163,7 +168,8 @@ set_from_text (GstElement *element, GParamSpec *spec, const char *option,
   g_value_init (&value, G_PARAM_SPEC_VALUE_TYPE (spec));
   if (G_IS_PARAM_SPEC_STRING (spec)) {
     g_value_set_string (&value, text);
-  } else if (!gst_value_deserialize_with_pspec (&value, text, spec)
+  } else if (*text == '\0'     /* which GStreamer takes for 0 */
+      || !gst_value_deserialize_with_pspec (&value, text, spec)
       || g_param_value_validate (spec, &value)) {
     values = describe_values (spec);
     report_set_usage (error, "%s: '%s' does not fit: %s is %s", option, text,

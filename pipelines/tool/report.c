@@ -15,11 +15,21 @@
 static GMutex progress_mutex;
 static gboolean progress_is_shown;   /* under progress_mutex */
 
+char *
+report_make_plain (const char *text)
+{
+  char *plain = g_strchomp (g_strdup (text));
+
+  for (char *at = plain; *at != '\0'; at++)
+    if (g_ascii_iscntrl (*at))
+      *at = ' ';
+  return plain;
+}
+
 static void
 print_line (const char *kind, const char *text, const char *hint)
 {
-  g_autofree char *line = g_strdelimit (g_strchomp (g_strdup (text)), "\n\r",
-      ' ');
+  g_autofree char *line = report_make_plain (text);
 
   report_progress_end ();
   fprintf (stderr, "%s: %s%s%s\n", g_get_prgname (), kind, line, hint);
@@ -63,10 +73,12 @@ report_set_usage (GError **error, const char *format, ...)
 void
 report_progress (const char *text)
 {
+  g_autofree char *plain = report_make_plain (text);
+
   if (!isatty (STDERR_FILENO))
     return;
   g_mutex_lock (&progress_mutex);
-  fprintf (stderr, "\r\033[K%s", text);
+  fprintf (stderr, "\r\033[K%s", plain);
   fflush (stderr);
   progress_is_shown = TRUE;
   g_mutex_unlock (&progress_mutex);

@@ -17,6 +17,10 @@ void report_warning (const char *text);
 void report_set_usage (GError **error, const char *format, ...)
     G_GNUC_PRINTF (2, 3);
 
+/* A copy without control characters, which a model's file or its template may
+ * hold, and which a terminal would obey. */
+char *report_make_plain (const char *text);
+
 /* A line that the next one replaces; nothing unless stderr is a terminal.
  * From any thread. */
 void report_progress (const char *text);

@@ -245,6 +245,17 @@ def test_run_bad ():
     bad (2, 'run', '-m', tiny, 'Q', '--set', 'nosuch=1', says='nosuch')
     bad (2, 'run', '-m', tiny, 'Q', '--set', 'x.seed=1', says='no element x')
     bad (2, 'run', '-m', tiny, 'Q', '--set', 'seed', says='PROPERTY=VALUE')
+    for name in '.', 'decode.', '.seed':
+        bad (2, 'run', '-m', tiny, 'Q', '--set', f'{name}=1',
+             says='ELEMENT.PROPERTY')
+    # An empty value is no 0.
+    for option in '-n', '--temperature', '--kernels', '--ignore-eos':
+        bad (2, 'run', '-m', tiny, 'Q', option, '', says=f"{option}: ''")
+    bad (2, 'run', '-m', tiny, 'Q', '--stop', b'a\xff', says="--stop: 'a.' is")
+    bad (2, 'run', '-m', tiny, 'Q', b'--system=\xff', says='--system.*UTF-8')
+    for option in '--template', '--tools':
+        bad (1, 'run', '-m', tiny, 'Q', option, '/dev/zero',
+             says='/dev/zero: is not a regular file')
     bad (2, 'run', '-m', tiny, 'Q', '-f', '/dev/null', says='two prompts')
     bad (1, 'run', '-m', tiny, '-f', '/no/such', says='/no/such')
     bad (1, 'run', '-m', tiny, stdin=b'\xff', says='UTF-8')
