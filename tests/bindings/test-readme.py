@@ -6,7 +6,8 @@
 A `console` block is a transcript: what follows a line `$ COMMAND` must be
 what the command prints, to the letter. Blocks of sh, python and js must
 succeed and print something. `./dev run` and `./dev shell --` stand for the
-build that is being tested; `./dev test` is what runs this."""
+build that is being tested; `./dev test` is what runs this. The project's
+other files are where a reader has them."""
 import os
 import re
 import subprocess
@@ -50,6 +51,16 @@ def run_transcript (text, folder):
             yield f'{command}: printed\n{result.stdout}instead of\n{expected}'
 
 
+def lay_out (folder, root):
+    for name in os.listdir (root):
+        if name != 'dev':
+            os.symlink (os.path.join (root, name), os.path.join (folder, name))
+    dev = os.path.join (folder, 'dev')
+    with open (dev, 'w', encoding = 'utf-8') as file:
+        file.write (DEV)
+    os.chmod (dev, 0o755)
+
+
 def run_block (language, text, folder):
     if language == 'console':
         return list (run_transcript (text, folder))
@@ -58,7 +69,6 @@ def run_block (language, text, folder):
         with open (name, 'w', encoding = 'utf-8') as file:
             file.write (text)
         text = name
-    text = re.sub (r'^(git clone|cd) .*$', '', text, flags = re.M)
     result = run (COMMANDS[language] + [text], folder)
     if result.returncode != 0:
         return [f'exit status {result.returncode}']
@@ -71,15 +81,12 @@ def main (readme, runnel):
     blocks = [(language, text) for language, text in blocks
               if language in COMMANDS or language == 'console']
     model = os.environ['RUNNEL_DEFAULT_MODEL']
-    os.environ.update (M = model, RUNNEL_MODEL = model, RUNNEL = runnel)
+    os.environ.update (RUNNEL_MODEL = model, RUNNEL = os.path.abspath (runnel))
     failed = 0
     print (f'1..{len (blocks)}', flush = True)
     for number, (language, text) in enumerate (blocks, 1):
         with tempfile.TemporaryDirectory () as folder:
-            dev = os.path.join (folder, 'dev')
-            with open (dev, 'w', encoding = 'utf-8') as file:
-                file.write (DEV)
-            os.chmod (dev, 0o755)
+            lay_out (folder, os.path.dirname (os.path.abspath (readme)))
             wrong = run_block (language, text, folder)
         for line in '\n'.join (wrong).splitlines ():
             print (f'# {line}')
