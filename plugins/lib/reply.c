@@ -150,6 +150,8 @@ answer_task (gpointer data)
 
   if (task == NULL)
     return G_SOURCE_REMOVE;
+  g_cancellable_disconnect (g_task_get_cancellable (task),
+                            GPOINTER_TO_SIZE (g_task_get_task_data (task)));
   if (error != NULL)
     g_task_return_error (task, g_steal_pointer (&error));
   else
@@ -359,35 +361,15 @@ gst_lm_reply_get_id (GstLmReply *self)
   return gst_lm_reply_channel_get_id (self->channel);
 }
 
-/* A cancelled wait is answered where a piece would be. */
-static gboolean
+/* Any thread. A cancelled wait is answered where a piece would be. */
+static void
 on_cancelled (GCancellable *cancellable, gpointer data)
 {
-  answer_task (data);
-  return G_SOURCE_REMOVE;
-}
+  GstLmReplyChannel *channel = data;
 
-static void
-destroy_source (gpointer source)
-{
-  g_source_destroy (source);
-  g_source_unref (source);
-}
-
-static void
-watch_cancellable (GTask *task, GstLmReplyChannel *channel)
-{
-  GCancellable *cancellable = g_task_get_cancellable (task);
-  g_autoptr (GSource) source = NULL;
-
-  if (cancellable == NULL)
-    return;
-  source = g_cancellable_source_new (cancellable);
-  g_source_set_callback (source, (GSourceFunc) (void (*) (void)) on_cancelled,
-                         gst_lm_reply_channel_ref (channel),
-                         (GDestroyNotify) gst_lm_reply_channel_unref);
-  g_source_attach (source, g_task_get_context (task));
-  g_task_set_task_data (task, g_steal_pointer (&source), destroy_source);
+  g_mutex_lock (&channel->lock);
+  wake_task_unlocked (channel);
+  g_mutex_unlock (&channel->lock);
 }
 
 /**
@@ -407,6 +389,7 @@ gst_lm_reply_next_async (GstLmReply *self, GCancellable *cancellable,
 {
   GstLmReplyChannel *channel = self->channel;
   g_autoptr (GTask) task = NULL;
+  gulong handler = 0;
 
   g_return_if_fail (GST_IS_LM_REPLY (self));
 
@@ -416,19 +399,27 @@ gst_lm_reply_next_async (GstLmReply *self, GCancellable *cancellable,
   g_task_set_check_cancellable (task, FALSE);
   if (g_task_return_error_if_cancelled (task))
     return;
+  if (cancellable != NULL)
+    handler = g_cancellable_connect (
+        cancellable, G_CALLBACK (on_cancelled),
+        gst_lm_reply_channel_ref (channel),
+        (GDestroyNotify) gst_lm_reply_channel_unref);
+  g_task_set_task_data (task, GSIZE_TO_POINTER (handler), NULL);
   g_mutex_lock (&channel->lock);
   if (channel->task == NULL)
     {
-      watch_cancellable (task, channel);
       channel->task = g_steal_pointer (&task);
-      if (is_ready_unlocked (channel))
+      if (is_ready_unlocked (channel) ||
+          g_cancellable_is_cancelled (cancellable))
         wake_task_unlocked (channel);
     }
   g_mutex_unlock (&channel->lock);
-  if (task != NULL)
-    g_task_return_new_error (task, G_IO_ERROR, G_IO_ERROR_PENDING,
-                             "The next piece of this reply is waited for "
-                             "already");
+  if (task == NULL)
+    return;
+  g_cancellable_disconnect (cancellable, handler);
+  g_task_return_new_error (task, G_IO_ERROR, G_IO_ERROR_PENDING,
+                           "The next piece of this reply is waited for "
+                           "already");
 }
 
 /* A reply that has been read needs its pipeline no more. */

@@ -286,7 +286,8 @@ async function askMany(nWarm, nPrompts) {
 
 async function soak() {
     const clock = new Clock();
-    const growth = await askMany(50, IS_LONG ? 1000 : 100);
+    const nPrompts = IS_LONG ? 1000 : 100;
+    const growth = await askMany(nPrompts / 2, nPrompts);
     clock.stop();
     print(`# resident set ${(growth * 100).toFixed(2)} %, largest gap ` +
         `${clock.maxGap.toFixed()} ms`);

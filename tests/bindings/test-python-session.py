@@ -16,7 +16,7 @@ import unittest
 import runnel
 import tap
 from gi.repository import Gio, GLib, GObject, Gst, GstRunnel, Runnel
-from ticker import MAX_GAP, tick
+from ticker import MAX_GAP, Ticker
 
 SCRIPT, RANDOM = sys.argv[1:3]
 N_WORDS = 300
@@ -240,6 +240,20 @@ class Cancelling(unittest.TestCase):
         self.assertEqual(self.session.generate("Hi", max_tokens=1).read(),
                          words(1))
 
+    def test_interrupt_of_asyncio(self):
+        reply = self.session.generate("Hello")
+
+        async def main():
+            async for _ in reply:
+                os.kill(os.getpid(), signal.SIGINT)
+                await asyncio.sleep(10)
+
+        with self.assertRaises(KeyboardInterrupt):
+            asyncio.run(main())
+        del main
+        reply.cancel()
+        self.check_cancelled(reply, 1)
+
     def test_dropped_reply(self):
         reply = self.session.generate("Hello")
         next(reply)
@@ -251,10 +265,10 @@ class Cancelling(unittest.TestCase):
 class Loops(unittest.TestCase):
     def test_asyncio_goes_on(self):
         session = runnel.Session(RANDOM, ignore_eos=True)
-        gaps = []
+        ticker = Ticker()
 
         async def main():
-            ticking = asyncio.create_task(tick(gaps))
+            ticking = asyncio.create_task(ticker.run())
             n = 0
             for _ in range(4):
                 async for _ in session.generate("Hello", max_tokens=300):
@@ -263,8 +277,8 @@ class Loops(unittest.TestCase):
             return n
 
         self.assertGreater(asyncio.run(main()), 400)
-        self.assertGreater(len(gaps), 3)
-        self.assertLess(max(gaps), MAX_GAP)
+        self.assertGreater(ticker.n_ticks, 3)
+        self.assertLess(ticker.max_gap, MAX_GAP)
 
     def test_ready_pieces_let_others_run(self):
         session = runnel.Session(SCRIPT, temperature=0)
@@ -331,6 +345,28 @@ class Loops(unittest.TestCase):
             self.assertTrue(error.matches(Gio.io_error_quark(),
                                           Gio.IOErrorEnum.CANCELLED))
 
+    def test_one_wait_at_a_time(self):
+        session = runnel.Session(SCRIPT, temperature=0)
+        sink = session.pipeline.get_by_name("replies")
+        reply = sink.expect(GstRunnel.request_id_new())
+        loop, errors = GLib.MainLoop(), []
+
+        def on_piece(source, result):
+            try:
+                source.next_finish(result)
+            except GLib.Error as error:
+                errors.append(error.code)
+            if len(errors) == 2:
+                loop.quit()
+            else:
+                session.close()
+
+        reply.next_async(None, on_piece)
+        reply.next_async(None, on_piece)
+        loop.run()
+        self.assertEqual(errors, [Gio.IOErrorEnum.PENDING,
+                                  Gio.IOErrorEnum.CLOSED])
+
     def test_stop_in_a_callback(self):
         session = runnel.Session(SCRIPT, temperature=0)
         reply = session.generate("Hello")
@@ -355,12 +391,12 @@ class Loops(unittest.TestCase):
 
         async def main(n):
             session = runnel.Session(SCRIPT, temperature=0)
-            gaps = []
-            ticking = asyncio.create_task(tick(gaps))
+            ticker = Ticker()
+            ticking = asyncio.create_task(ticker.run())
             texts = [await session.generate("Hello", max_tokens=n + i)
                      for i in range(10)]
             ticking.cancel()
-            results[n] = texts, max(gaps, default=0)
+            results[n] = texts, ticker.max_gap
 
         threads = [threading.Thread(target=asyncio.run, args=[main(n)])
                    for n in (20, 50)]

@@ -20,11 +20,19 @@ def _read_queued():
         return 0
 
 
-async def tick(gaps):
-    """Appends to @gaps, until cancelled."""
-    last, queued = time.monotonic(), _read_queued()
-    while True:
-        await asyncio.sleep(0.01)
-        now, queued_now = time.monotonic(), _read_queued()
-        gaps.append(now - last - (queued_now - queued))
-        last, queued = now, queued_now
+class Ticker:
+    """Ticks in the running loop's task `run()`, until that is cancelled."""
+
+    def __init__(self):
+        self.n_ticks = 0
+        self.max_gap = 0
+
+    async def run(self):
+        last, queued = time.monotonic(), _read_queued()
+        while True:
+            await asyncio.sleep(0.01)
+            now, queued_now = time.monotonic(), _read_queued()
+            gap = now - last - (queued_now - queued)
+            self.max_gap = max(self.max_gap, gap)
+            self.n_ticks += 1
+            last, queued = now, queued_now
