@@ -34,6 +34,8 @@ G_DEFINE_FINAL_TYPE (RunnelChatTemplate, runnel_chat_template, G_TYPE_OBJECT)
  * runnel_rendered_text_copy:
  * @self: a rendered text
  *
+ * Takes a reference: the text cannot change.
+ *
  * Returns: (transfer full): another reference to @self
  *
  * Since: 0.1
@@ -71,6 +73,8 @@ runnel_rendered_text_free (RunnelRenderedText *self)
  * @self: a rendered text
  * @length: (out) (optional): bytes; the text may hold NUL
  *
+ * What the template gave.
+ *
  * Returns: (transfer none): the text, in UTF-8, with a NUL behind its end
  *
  * Since: 0.1
@@ -88,6 +92,8 @@ runnel_rendered_text_get_text (const RunnelRenderedText *self, gsize *length)
  * runnel_rendered_text_get_spans:
  * @self: a rendered text
  * @n_spans: (out) (optional): how many
+ *
+ * Where the text came from the template itself, and so may hold control tokens.
  *
  * Returns: (transfer none) (array length=n_spans): the byte ranges that are
  *   text of the template: in order, apart from each other, none empty
