@@ -11,6 +11,7 @@
 #include "request-meta.h"
 #include "request.h"
 #include "text-framer.h"
+#include "vocab-check.h"
 
 GST_DEBUG_CATEGORY_STATIC (filter_debug);
 #define GST_CAT_DEFAULT filter_debug
@@ -40,6 +41,7 @@ typedef struct {
   GstEvent *segment;     /* nullable: to be sent behind caps */
   gboolean segment_sent;
   GQueue pending;        /* sticky events that must stand behind caps */
+  GstLmVocabCheck vocab;
 } GstLmFilterPrivate;
 
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (GstLmFilter, gst_lm_filter,
@@ -196,11 +198,17 @@ wait_for_model (GstLmFilter *self, GstLmRequestMeta *meta)
 {
   GstLmFilterPrivate *priv = PRIVATE (self);
   g_autoptr (RunnelModel) model = NULL;
+  GstFlowReturn ret;
 
   if (priv->holder == NULL)
     return GST_FLOW_OK;
   model = find_stream_model (self, meta);
-  return gst_lm_model_holder_wait (priv->holder, model);
+  ret = gst_lm_model_holder_wait (priv->holder, model);
+  if (ret == GST_FLOW_OK &&
+      !gst_lm_vocab_check (&priv->vocab, GST_ELEMENT (self),
+                           gst_lm_model_holder_get_tokenizer (priv->holder)))
+    return GST_FLOW_NOT_NEGOTIATED;
+  return ret;
 }
 
 /* Takes @buffer. */
@@ -297,6 +305,7 @@ reset (GstLmFilter *self, gboolean hard)
     gst_lm_text_framer_reset (priv->framer);
   if (hard)
     {
+      gst_lm_vocab_check_clear (&priv->vocab);
       gst_caps_replace (&priv->src_caps, NULL);
       g_queue_clear_full (&priv->pending, (GDestroyNotify) gst_event_unref);
     }
@@ -341,25 +350,16 @@ handle_caps (GstLmFilter *self, GstEvent *event)
   g_autoptr (GstEvent) owned = event;
   g_autoptr (RunnelTokenizer) tokenizer = NULL;
   GstCaps *caps;
-  const gchar *theirs, *ours;
 
   gst_event_parse_caps (event, &caps);
   GST_DEBUG_OBJECT (self, "input is %" GST_PTR_FORMAT, caps);
-  theirs = gst_lm_caps_get_vocab (caps);
-  if (theirs == NULL || priv->holder == NULL)
+  if (priv->holder == NULL)
     return TRUE;
+  gst_lm_vocab_check_set (&priv->vocab, gst_lm_caps_get_vocab (caps));
   tokenizer = gst_lm_model_holder_dup_own_tokenizer (priv->holder);
-  if (tokenizer == NULL)
-    return TRUE; /* compared when it is loaded */
-  ours = runnel_tokenizer_get_digest (tokenizer);
-  if (g_str_equal (ours, theirs))
-    return TRUE;
-  GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-                     ("%s is of vocabulary %s, but the tokens that come are "
-                      "of vocabulary %s: use models of one vocabulary.",
-                      GST_OBJECT_NAME (self), ours, theirs),
-                     (NULL));
-  return FALSE;
+  /* Else it is compared when it is loaded. */
+  return tokenizer == NULL ||
+         gst_lm_vocab_check (&priv->vocab, GST_ELEMENT (self), tokenizer);
 }
 
 static gboolean
@@ -542,6 +542,7 @@ gst_lm_filter_finalize (GObject *object)
   gst_caps_replace (&priv->src_caps, NULL);
   gst_clear_event (&priv->segment);
   g_queue_clear_full (&priv->pending, (GDestroyNotify) gst_event_unref);
+  gst_lm_vocab_check_clear (&priv->vocab);
   G_OBJECT_CLASS (gst_lm_filter_parent_class)->finalize (object);
 }
 

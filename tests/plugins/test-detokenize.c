@@ -214,6 +214,23 @@ test_bad_tokens (void)
   expect_output (test, "[]|");
 }
 
+/* Caps may come before the model is loaded or after it: no token of another
+ * vocabulary goes through, and one message says so. */
+static void
+test_foreign_vocabulary (void)
+{
+  g_autoptr (ElementTest) test = element_test_new (
+      "lmdetokenize model=$MODEL", GST_LM_CAPS_TOKENS ", vocab=(string)other");
+
+  for (guint i = 0; i < 3; i++)
+    g_assert_cmpint (gst_harness_push (test->harness,
+                                       element_test_buffer ("abcd")), ==,
+                     GST_FLOW_NOT_NEGOTIATED);
+  g_assert_cmpuint (gst_harness_buffers_received (test->harness), ==, 0);
+  element_test_expect (test, GST_MESSAGE_ERROR, "vocabulary other");
+  element_test_expect_none (test, GST_MESSAGE_ERROR);
+}
+
 /* A flush forgets the reply that was under way. */
 static void
 test_flush (void)
@@ -254,6 +271,8 @@ add_tests (void)
   g_test_add_func ("/detokenize/interleaved", test_interleaved);
   g_test_add_func ("/detokenize/last-buffer", test_last_buffer);
   g_test_add_func ("/detokenize/bad-tokens", test_bad_tokens);
+  g_test_add_func ("/detokenize/foreign-vocabulary",
+                   test_foreign_vocabulary);
   g_test_add_func ("/detokenize/flush", test_flush);
   g_test_add_func ("/detokenize/prompt", test_prompt);
 }
