@@ -341,8 +341,9 @@ static GstFlowReturn
 fail_without_model (GstLmChat *self)
 {
   GST_ELEMENT_ERROR (self, LIBRARY, SETTINGS,
-                     ("%s knows no model: nothing after it names one. Put "
-                      "lmtokenize model=FILE behind it.",
+                     ("%s knows no model: nothing after it names one. Set "
+                      "model=FILE on the lmtokenize behind it, or on the "
+                      "lmgenerate that holds it.",
                       GST_OBJECT_NAME (self)),
                      (NULL));
   return GST_FLOW_ERROR;

@@ -306,7 +306,7 @@ test_no_model (void)
   g_autoptr (ElementTest) test = element_test_new ("lmchat", GST_LM_CAPS_TEXT);
 
   g_assert_cmpint (element_test_push (test, "hi"), ==, GST_FLOW_ERROR);
-  element_test_expect (test, GST_MESSAGE_ERROR, "lmtokenize model=FILE");
+  element_test_expect (test, GST_MESSAGE_ERROR, "model=FILE on the lmtokenize");
 }
 
 static void
