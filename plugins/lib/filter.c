@@ -559,6 +559,14 @@ gst_lm_filter_class_init (GstLmFilterClass *klass)
   klass->get_src_caps = gst_lm_filter_get_src_caps;
   klass->src_event = gst_lm_filter_src_event;
 
+  /**
+   * GstLmFilter:error-policy:
+   *
+   * What becomes of a request that fails: an error, or a warning and an empty
+   * reply.
+   *
+   * Since: 0.1
+   */
   g_object_class_install_property (
       object_class, PROP_ERROR_POLICY,
       g_param_spec_enum ("error-policy", "Error policy",

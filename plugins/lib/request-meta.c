@@ -6,6 +6,15 @@
 
 #include <math.h>
 
+/**
+ * gst_lm_request_meta_api_get_type:
+ *
+ * The API of the meta of a request.
+ *
+ * Returns: the type of the API
+ *
+ * Since: 0.1
+ */
 GType
 gst_lm_request_meta_api_get_type (void)
 {
@@ -128,6 +137,15 @@ request_meta_transform (GstBuffer *dest, GstMeta *meta, GstBuffer *buffer,
   return TRUE;
 }
 
+/**
+ * gst_lm_request_meta_get_info:
+ *
+ * How the meta of a request is made and copied.
+ *
+ * Returns: (transfer none): the registered implementation
+ *
+ * Since: 0.1
+ */
 const GstMetaInfo *
 gst_lm_request_meta_get_info (void)
 {

@@ -4,6 +4,15 @@
  */
 #include "text-meta.h"
 
+/**
+ * gst_lm_text_meta_api_get_type:
+ *
+ * The API of the meta of a text.
+ *
+ * Returns: the type of the API
+ *
+ * Since: 0.1
+ */
 GType
 gst_lm_text_meta_api_get_type (void)
 {
@@ -75,6 +84,15 @@ text_meta_transform (GstBuffer *dest, GstMeta *meta, GstBuffer *buffer,
   return TRUE;
 }
 
+/**
+ * gst_lm_text_meta_get_info:
+ *
+ * How the meta of a text is made and copied.
+ *
+ * Returns: (transfer none): the registered implementation
+ *
+ * Since: 0.1
+ */
 const GstMetaInfo *
 gst_lm_text_meta_get_info (void)
 {

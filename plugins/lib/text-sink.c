@@ -342,6 +342,13 @@ gst_lm_text_sink_class_init (GstLmTextSinkClass *klass)
   base_class->unlock = gst_lm_text_sink_unlock;
   base_class->unlock_stop = gst_lm_text_sink_unlock_stop;
 
+  /**
+   * GstLmTextSink:max-pieces:
+   *
+   * Pieces of a reply that may wait for their reader before the stream waits.
+   *
+   * Since: 0.1
+   */
   g_object_class_install_property (
       object_class, PROP_MAX_PIECES,
       g_param_spec_uint ("max-pieces", "Max pieces",

@@ -4,6 +4,15 @@
  */
 #include "tokens-meta.h"
 
+/**
+ * gst_lm_tokens_meta_api_get_type:
+ *
+ * The API of the meta of tokens.
+ *
+ * Returns: the type of the API
+ *
+ * Since: 0.1
+ */
 GType
 gst_lm_tokens_meta_api_get_type (void)
 {
@@ -54,6 +63,15 @@ tokens_meta_transform (GstBuffer *dest, GstMeta *meta, GstBuffer *buffer,
   return TRUE;
 }
 
+/**
+ * gst_lm_tokens_meta_get_info:
+ *
+ * How the meta of tokens is made and copied.
+ *
+ * Returns: (transfer none): the registered implementation
+ *
+ * Since: 0.1
+ */
 const GstMetaInfo *
 gst_lm_tokens_meta_get_info (void)
 {
