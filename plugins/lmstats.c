@@ -209,6 +209,8 @@ read_memory (const char *field)
 static void
 gst_lm_stats_finalize (GObject *object)
 {
+  /* The kernel brings its peak up to date later than the size itself. */
+  guint64 rss = read_memory ("VmRSS:"), peak = read_memory ("VmHWM:");
   GstLmStats *self = GST_LM_STATS (object);
   gint64 energy = read_energy ();
 
@@ -221,9 +223,8 @@ gst_lm_stats_finalize (GObject *object)
         rate (MAX (stats->tokens_in, stats->tokens_out), stats->busy));
   }
   /* The counter wraps around; a difference below zero is not energy. */
-  gst_tracer_record_log (process_record, read_memory ("VmHWM:"),
-      read_memory ("VmRSS:"), self->energy_start >= 0
-      && energy >= self->energy_start ?
+  gst_tracer_record_log (process_record, MAX (peak, rss), rss,
+      self->energy_start >= 0 && energy >= self->energy_start ?
       (energy - self->energy_start) / 1e6 : -1.0);
 
   g_ptr_array_unref (self->elements);
