@@ -5,6 +5,8 @@
 #include "line-editor.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,20 +28,31 @@ struct _LineEditor {
 };
 
 static volatile sig_atomic_t interrupted;
+static int wake_pipe[2] = { -1, -1 };
 
 static void
 on_interrupt (int signal_number)
 {
+  int saved = errno;
+
   interrupted = 1;
+  if (write (wake_pipe[1], "", 1) < 0)
+    errno = saved;           /* full: then the reader wakes anyway */
 }
 
-/* A signal ends the call to read, so that Ctrl-C is seen at once. */
+/* The signal may come to another thread, or between two waits: it is seen by
+ * the pipe, which the reader waits for beside the terminal. */
 static void
 catch_interrupt (void)
 {
   struct sigaction action = { .sa_handler = on_interrupt };
+  char byte;
 
+  if (wake_pipe[0] < 0 && pipe2 (wake_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+    wake_pipe[0] = wake_pipe[1] = -1;
   interrupted = 0;
+  while (read (wake_pipe[0], &byte, 1) == 1)
+    ;
   sigaction (SIGINT, &action, NULL);
 }
 
@@ -62,14 +75,18 @@ count_bytes (guint8 byte)
 static gboolean
 read_byte (EditLine *edit, char *byte)
 {
-  gssize n;
+  struct pollfd files[] = {
+    { .fd = STDIN_FILENO, .events = POLLIN },
+    { .fd = wake_pipe[0], .events = POLLIN },
+  };
 
-  while ((n = read (STDIN_FILENO, byte, 1)) < 0 && errno == EINTR) {
-    if (interrupted)
-      return FALSE;
-    el_resize (edit);
+  while (!interrupted) {
+    if (poll (files, G_N_ELEMENTS (files), -1) < 0)
+      el_resize (edit);
+    else if (!interrupted && files[0].revents != 0)
+      return read (STDIN_FILENO, byte, 1) == 1;
   }
-  return n == 1;
+  return FALSE;
 }
 
 /* libedit's own goes on after a signal. */

@@ -609,12 +609,8 @@ def test_bench ():
 
 
 def main ():
-    # Those on a terminal of their own depend on how keys and the changes of
-    # its mode fall together, so they are of the long tests.
-    on_terminal = {'test_chat_on_a_terminal', 'test_chat_interrupted'}
     tests = [(name, f) for name, f in list (globals ().items ())
-             if name.startswith ('test_')
-             and (name not in on_terminal or 'RUNNEL_TEST_LONG' in os.environ)]
+             if name.startswith ('test_')]
     print (f'1..{len (tests)}')
     failed = 0
     for i, (name, function) in enumerate (tests, 1):
