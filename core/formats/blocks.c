@@ -278,3 +278,64 @@ runnel_blocks_dequantize (unsigned type)
     default: return NULL;
   }
 }
+
+bool
+runnel_blocks_tile_form (unsigned type, RunnelTileForm *ret_form)
+{
+  unsigned flavour = type >> 20 & 15;
+
+  switch (type) {
+    case RUNNEL_TENSOR_INT4_32:
+    case RUNNEL_TENSOR_INT4_64:
+    case RUNNEL_TENSOR_INT4_32_OFFSET:
+    case RUNNEL_TENSOR_INT4_64_OFFSET:
+    case RUNNEL_TENSOR_INT4_32_CENTRED:
+    case RUNNEL_TENSOR_INT4_64_CENTRED:
+    case RUNNEL_TENSOR_INT8_32:
+    case RUNNEL_TENSOR_INT8_64:
+    case RUNNEL_TENSOR_INT8_32_OFFSET:
+    case RUNNEL_TENSOR_INT8_64_OFFSET:
+      ret_form->bits = type >> 16 & 15;
+      ret_form->group = type & 255;
+      ret_form->origin = ret_form->bits == 4 && flavour != 1 ? 8 : 0;
+      ret_form->offset = flavour != 0;
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Code of column @c of 32 in row @r of a tile. */
+static int
+tile_code (const uint8_t *codes, int bits, int r, int c)
+{
+  if (bits == 8)
+    return (int8_t) codes[32 * (c / 4) + 4 * r + c % 4];
+  return codes[32 * (c % 16 / 4) + 4 * r + c % 4] >> c / 16 * 4 & 15;
+}
+
+void
+runnel_tiles_dequantize (float *out, const void *tiles, RunnelTileForm form,
+    uint64_t columns, uint64_t row)
+{
+  const uint8_t *p = (const uint8_t *) tiles
+      + row / RUNNEL_TILE_ROWS * runnel_tile_bytes (form, columns);
+  int r = row % RUNNEL_TILE_ROWS;
+  float d = 0.0f, m = 0.0f;
+
+  for (uint64_t c = 0; c < columns; c += RUNNEL_TILE_COLUMNS) {
+    if (c % (uint64_t) form.group == 0) {
+      d = load_half (p + 2 * r);
+      m = form.offset ? load_half (p + 16 + 2 * r) : 0.0f;
+      p += runnel_tile_head_bytes (form);
+    }
+    for (int i = 0; i < RUNNEL_TILE_COLUMNS; i++) {
+      int code = tile_code (p, form.bits, r, i) - form.origin;
+
+      out[c + i] = d * (float) code;
+      if (form.offset)
+        out[c + i] = out[c + i] + m;
+    }
+    p += runnel_tile_code_bytes (form);
+  }
+}

@@ -67,6 +67,11 @@
  *            q[128 h + 32 k + l] + 32
  *  192  i8   scales[16]
  *  208  f16  d
+ *
+ * The types of our own are not made of blocks of one row: tiles.h has their
+ * layout. Their numbers say what they are: 0x52, then origin 0 and offset (1),
+ * origin 8 and offset (2) or no offset (0), then the bits of a code, then the
+ * columns of a group.
  */
 #pragma once
 
@@ -74,8 +79,9 @@
 #include <stdint.h>
 
 #include "../backends/cpu/half.h"
+#include "tiles.h"
 
-/* ggml's tensor types by their numbers in GGUF files. */
+/* Tensor types by their numbers in GGUF files: ggml's, and the tiled ones. */
 typedef enum {
   RUNNEL_TENSOR_F32 = 0,
   RUNNEL_TENSOR_F16 = 1,
@@ -90,11 +96,28 @@ typedef enum {
   RUNNEL_TENSOR_Q5_K = 13,
   RUNNEL_TENSOR_Q6_K = 14,
   RUNNEL_TENSOR_BF16 = 30,
+  RUNNEL_TENSOR_INT4_32 = 0x52040020,          /* w = d (q - 8) */
+  RUNNEL_TENSOR_INT4_64 = 0x52040040,
+  RUNNEL_TENSOR_INT8_32 = 0x52080020,          /* w = d q, q signed */
+  RUNNEL_TENSOR_INT8_64 = 0x52080040,
+  RUNNEL_TENSOR_INT4_32_OFFSET = 0x52140020,   /* w = d q + m */
+  RUNNEL_TENSOR_INT4_64_OFFSET = 0x52140040,
+  RUNNEL_TENSOR_INT8_32_OFFSET = 0x52180020,   /* w = d q + m, q signed */
+  RUNNEL_TENSOR_INT8_64_OFFSET = 0x52180040,
+  RUNNEL_TENSOR_INT4_32_CENTRED = 0x52240020,  /* w = d (q - 8) + m */
+  RUNNEL_TENSOR_INT4_64_CENTRED = 0x52240040,
 } RunnelTensorType;
 
 /* Writes @n floats; @n is a multiple of the type's block. @blocks need not be
  * aligned. */
 typedef void (*RunnelDequantize) (float *out, const void *blocks, size_t n);
 
-/* NULL for a number that is no type of ours. */
+/* NULL for a number that is no type of blocks. */
 RunnelDequantize runnel_blocks_dequantize (unsigned type);
+
+/* Whether @type is tiled, and its form. */
+bool runnel_blocks_tile_form (unsigned type, RunnelTileForm *ret_form);
+
+/* Writes row @row of @columns floats of the tiled matrix at @tiles. */
+void runnel_tiles_dequantize (float *out, const void *tiles,
+    RunnelTileForm form, uint64_t columns, uint64_t row);

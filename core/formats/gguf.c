@@ -271,8 +271,8 @@ measure_tensor (Reader *self, RunnelTensor *tensor)
         "tensor '%s': rows of %" G_GUINT64_FORMAT " elements are not whole "
         "%s blocks of %u", tensor->name, tensor->dims[0], info->name,
         info->block_elements);
-  if (!g_uint64_checked_mul (&bytes, elements / info->block_elements,
-          info->block_bytes) || bytes > G_MAXSSIZE)
+  if (!runnel_tensor_type_bytes (tensor->type, tensor->dims[0],
+          elements / tensor->dims[0], &bytes) || bytes > G_MAXSSIZE)
     return fail (self, RUNNEL_ERROR_LIMIT,
         "tensor '%s': the number of its bytes overflows", tensor->name);
   tensor->bytes = bytes;
@@ -310,7 +310,7 @@ take_tensor (Reader *self)
   if (runnel_tensor_type_info (type) == NULL)
     return fail (self, RUNNEL_ERROR_UNSUPPORTED,
         "tensor '%s': type %u is not supported (F32, F16, BF16, Q4_0 to "
-        "Q8_0 and Q2_K to Q6_K are)", tensor.name, type);
+        "Q8_0, Q2_K to Q6_K and Runnel's INT4 and INT8 are)", tensor.name, type);
   tensor.type = type;
   if (!measure_tensor (self, &tensor))
     return FALSE;

@@ -20,10 +20,70 @@ static const RunnelTensorTypeInfo infos[] = {
   [RUNNEL_TENSOR_BF16] = { "BF16", 1, 2 },
 };
 
+/* Tiled types by their numbers, rising. */
+static const struct {
+  guint type;
+  RunnelTensorTypeInfo info;
+} tiled[] = {
+  { RUNNEL_TENSOR_INT4_32, { "INT4_32", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT4_64, { "INT4_64", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT8_32, { "INT8_32", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT8_64, { "INT8_64", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT4_32_OFFSET,
+      { "INT4_32_OFFSET", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT4_64_OFFSET,
+      { "INT4_64_OFFSET", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT8_32_OFFSET,
+      { "INT8_32_OFFSET", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT8_64_OFFSET,
+      { "INT8_64_OFFSET", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT4_32_CENTRED,
+      { "INT4_32_CENTRED", RUNNEL_TILE_COLUMNS, 0 } },
+  { RUNNEL_TENSOR_INT4_64_CENTRED,
+      { "INT4_64_CENTRED", RUNNEL_TILE_COLUMNS, 0 } },
+};
+
 const RunnelTensorTypeInfo *
 runnel_tensor_type_info (guint type)
 {
+  for (guint i = 0; i < G_N_ELEMENTS (tiled); i++) {
+    if (tiled[i].type == type)
+      return &tiled[i].info;
+  }
   if (type >= G_N_ELEMENTS (infos) || infos[type].name == NULL)
     return NULL;
   return &infos[type];
+}
+
+gboolean
+runnel_tensor_type_bytes (guint type, guint64 columns, guint64 rows,
+                          guint64 *ret_bytes)
+{
+  const RunnelTensorTypeInfo *info = runnel_tensor_type_info (type);
+  RunnelTileForm form;
+  guint64 blocks;
+
+  if (!runnel_blocks_tile_form (type, &form))
+    return g_uint64_checked_mul (&blocks, columns / info->block_elements,
+        rows) && g_uint64_checked_mul (ret_bytes, blocks, info->block_bytes);
+  /* A column of a tile takes less than this. */
+  if (!g_uint64_checked_mul (&blocks, columns, 2 * RUNNEL_TILE_ROWS))
+    return FALSE;
+  return g_uint64_checked_mul (ret_bytes, runnel_tile_bytes (form, columns),
+      rows / RUNNEL_TILE_ROWS + (rows % RUNNEL_TILE_ROWS != 0));
+}
+
+void
+runnel_tensor_type_dequantize_row (guint type, const void *data,
+                                   guint64 columns, guint64 row,
+                                   float *values)
+{
+  const RunnelTensorTypeInfo *info = runnel_tensor_type_info (type);
+  RunnelTileForm form;
+
+  if (runnel_blocks_tile_form (type, &form))
+    runnel_tiles_dequantize (values, data, form, columns, row);
+  else
+    runnel_blocks_dequantize (type) (values, (const guint8 *) data
+        + row * (columns / info->block_elements) * info->block_bytes, columns);
 }

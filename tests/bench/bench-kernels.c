@@ -100,7 +100,7 @@ measure (const char *what, const char *unit, double amount,
       rates[l][s] = amount * (double) repeats[l] / (now () - begin);
     }
   }
-  printf ("%-34s", what);
+  printf ("%-38s", what);
   for (int l = 0; l < n_levels; l++) {
     qsort (rates[l], SAMPLES, sizeof (double), compare_doubles);
     medians[l] = rates[l][SAMPLES / 2];
@@ -119,10 +119,13 @@ static const struct {
   RunnelMatrixKind kind;
   const char *name;
 } kinds[] = {
-  {RUNNEL_MATRIX_Q4, "Q4_0"},
-  {RUNNEL_MATRIX_Q4_OFFSET, "Q4_1"},
-  {RUNNEL_MATRIX_Q8, "Q8_0"},
-  {RUNNEL_MATRIX_Q8_OFFSET, "Q5_1"},
+  {RUNNEL_MATRIX_INT4_32, "INT4_32"},
+  {RUNNEL_MATRIX_INT4_32_OFFSET, "INT4_32_OFFSET"},
+  {RUNNEL_MATRIX_INT4_64_OFFSET, "INT4_64_OFFSET"},
+  {RUNNEL_MATRIX_INT4_64_CENTRED, "INT4_64_CENTRED"},
+  {RUNNEL_MATRIX_INT8_32, "INT8_32"},
+  {RUNNEL_MATRIX_INT8_32_OFFSET, "INT8_32_OFFSET"},
+  {RUNNEL_MATRIX_INT8_64, "INT8_64"},
   {RUNNEL_MATRIX_Q2_K, "Q2_K"},
   {RUNNEL_MATRIX_Q3_K, "Q3_K"},
   {RUNNEL_MATRIX_Q4_K, "Q4_K"},
@@ -195,8 +198,9 @@ bench_products (void)
       bench_product (kinds[k].kind, kinds[k].name, 576, 768, n_rows[i]);
   }
   /* Larger than the caches. */
-  bench_product (RUNNEL_MATRIX_Q4_OFFSET, "Q4_1", 98304, 1536, 1);
-  bench_product (RUNNEL_MATRIX_Q8, "Q8_0", 49152, 1536, 1);
+  bench_product (RUNNEL_MATRIX_INT4_32_OFFSET, "INT4_32_OFFSET", 98304, 1536,
+      1);
+  bench_product (RUNNEL_MATRIX_INT8_32, "INT8_32", 49152, 1536, 1);
 }
 
 /* ---- Attention ---------------------------------------------------------------- */

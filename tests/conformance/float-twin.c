@@ -39,13 +39,14 @@ copy_key (RunnelGgufWriter *writer, RunnelGguf *gguf, const char *key)
 static void
 copy_tensor (RunnelGgufWriter *writer, const RunnelTensor *tensor)
 {
-  gsize n = tensor->dims[0] * tensor->dims[1] * tensor->dims[2]
-      * tensor->dims[3];
+  gsize rows = runnel_tensor_n_rows (tensor), n = tensor->dims[0] * rows;
   float *values = g_new (float, n);
   g_autoptr (GBytes) data = g_bytes_new_take (values, n * sizeof (float));
 
-  runnel_blocks_dequantize (tensor->type) (values,
-      runnel_tensor_data (tensor), n);
+  for (gsize row = 0; row < rows; row++)
+    runnel_tensor_type_dequantize_row (tensor->type,
+        runnel_tensor_data (tensor), tensor->dims[0], row,
+        values + row * tensor->dims[0]);
   runnel_gguf_writer_add_tensor (writer, tensor->name, RUNNEL_TENSOR_F32,
       tensor->dims, tensor->n_dims, data);
 }

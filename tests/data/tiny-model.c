@@ -201,22 +201,55 @@ put_float (RunnelTensorType type, guint8 *at, float value)
   }
 }
 
+/* Whole tiles: the rows that pad the last one are random too. */
+static void
+fill_tiles (RunnelTileForm form, guint8 *data, gsize bytes, guint64 columns,
+            float spread, guint64 *state)
+{
+  float largest = form.bits == 4 ? 8 : 128;
+
+  for (gsize i = 0; i < bytes; i++)
+    data[i] = next (state) >> 32;
+  for (guint8 *end = data + bytes; data < end;) {
+    for (guint64 c = 0; c < columns; c += RUNNEL_TILE_COLUMNS) {
+      if (c % form.group == 0) {
+        for (guint r = 0; r < RUNNEL_TILE_ROWS; r++) {
+          float jitter = 1 + 0.25f * uniform (state);
+          float middle = form.bits == 4 && form.origin == 0 ? -spread : 0;
+
+          put_half (data + 2 * r, spread / largest * jitter);
+          if (form.offset)
+            put_half (data + 16 + 2 * r, middle + spread / 8 * jitter);
+        }
+        data += runnel_tile_head_bytes (form);
+      }
+      data += runnel_tile_code_bytes (form);
+    }
+  }
+}
+
 static GBytes *
-make_random (RunnelTensorType type, guint64 n, float spread, guint64 *state)
+make_random (RunnelTensorType type, guint64 columns, guint64 rows,
+             float spread, guint64 *state)
 {
   const RunnelTensorTypeInfo *info = runnel_tensor_type_info (type);
-  gsize n_blocks = n / info->block_elements;
-  guint8 *data = g_malloc (n_blocks * info->block_bytes);
+  RunnelTileForm form;
+  guint64 bytes;
+  guint8 *data;
 
-  for (gsize i = 0; i < n_blocks; i++) {
-    guint8 *block = data + i * info->block_bytes;
-
-    if (info->block_elements == 1)
-      put_float (type, block, spread * uniform (state));
-    else
-      fill_block (type, block, info->block_bytes, spread, state);
+  g_assert_true (runnel_tensor_type_bytes (type, columns, rows, &bytes));
+  data = g_malloc (bytes);
+  if (runnel_blocks_tile_form (type, &form)) {
+    fill_tiles (form, data, bytes, columns, spread, state);
+    return g_bytes_new_take (data, bytes);
   }
-  return g_bytes_new_take (data, n_blocks * info->block_bytes);
+  for (gsize at = 0; at < bytes; at += info->block_bytes) {
+    if (info->block_elements == 1)
+      put_float (type, data + at, spread * uniform (state));
+    else
+      fill_block (type, data + at, info->block_bytes, spread, state);
+  }
+  return g_bytes_new_take (data, bytes);
 }
 
 static void
@@ -224,7 +257,7 @@ add_matrix (RunnelGgufWriter *writer, const TinyModel *model, const char *name,
             guint64 columns, guint64 rows, guint64 *state)
 {
   guint64 dims[2] = { columns, rows };
-  g_autoptr (GBytes) data = make_random (model->type, columns * rows,
+  g_autoptr (GBytes) data = make_random (model->type, columns, rows,
       2.5f / sqrtf (columns), state);
 
   runnel_gguf_writer_add_tensor (writer, name, model->type, dims, 2, data);

@@ -62,13 +62,12 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     read_value (gguf, runnel_gguf_key (gguf, i));
   for (gsize i = 0; i < runnel_gguf_n_tensors (gguf); i++) {
     const RunnelTensor *tensor = runnel_gguf_tensor (gguf, i);
-    gsize n = tensor->dims[0] * tensor->dims[1] * tensor->dims[2] *
-        tensor->dims[3];
-    g_autofree float *values = g_new (float, n);
+    g_autofree float *values = g_new (float, tensor->dims[0]);
 
     g_assert_true (runnel_gguf_find_tensor (gguf, tensor->name) == tensor);
-    runnel_blocks_dequantize (tensor->type) (values,
-        runnel_tensor_data (tensor), n);
+    for (guint64 row = 0; row < runnel_tensor_n_rows (tensor); row++)
+      runnel_tensor_type_dequantize_row (tensor->type,
+          runnel_tensor_data (tensor), tensor->dims[0], row, values);
   }
   return 0;
 }

@@ -12,7 +12,6 @@ typedef struct {
   const TensorType *type;
   RunnelMatrix w;
   uint8_t *file;
-  size_t file_stride;
   float *bias;
 } Tensor;
 
@@ -21,15 +20,14 @@ make_tensor (Tensor *tensor, const TensorType *type, uint32_t rows,
     uint32_t columns, Codes codes)
 {
   RunnelMatrix *w = &tensor->w;
+  size_t bytes = tensor_bytes (type, rows, columns);
   size_t size, shift = random_below (2) ? random_below (64) : 0;
   uint32_t tiles, middle;
   uint8_t *data;
 
   tensor->type = type;
-  tensor->file_stride = columns / type->block_elements * type->block_bytes;
-  tensor->file = guarded (rows * tensor->file_stride, 1);
-  for (uint32_t r = 0; r < rows; r++)
-    fill_row (type, tensor->file + r * tensor->file_stride, columns, codes);
+  tensor->file = guarded (bytes, 1);
+  fill_tensor (type, tensor->file, rows, columns, codes);
   tensor->bias = NULL;
   if (random_below (2)) {
     tensor->bias = guarded (rows * sizeof (float), 4);
@@ -41,8 +39,11 @@ make_tensor (Tensor *tensor, const TensorType *type, uint32_t rows,
   w->rows = rows;
   w->columns = columns;
   w->stride = runnel_matrix_stride (w->kind, columns);
-  if (!runnel_matrix_is_interleaved (w->kind)) {
-    expect (w->stride == tensor->file_stride, "stride of %s", type->name);
+  expect (runnel_matrix_is_packed (type->type) == (type->half_bytes > 0),
+      "%s is packed", type->name);
+  if (!runnel_matrix_is_interleaved (w->kind) || type->half_bytes > 0) {
+    expect (w->stride == tensor_bytes (type, 1, columns), "stride of %s",
+        type->name);
     w->data = tensor->file;
     return;
   }
@@ -51,10 +52,10 @@ make_tensor (Tensor *tensor, const TensorType *type, uint32_t rows,
   data = (uint8_t *) guarded (size + shift, 64);
   w->data = data;
   middle = random_below (tiles + 1);
-  runnel_matrix_pack (type->type, tensor->file, tensor->file_stride, rows,
-      columns, data, middle, tiles);
-  runnel_matrix_pack (type->type, tensor->file, tensor->file_stride, rows,
-      columns, data, 0, middle);
+  runnel_matrix_pack (type->type, tensor->file, bytes / rows, rows, columns,
+      data, middle, tiles);
+  runnel_matrix_pack (type->type, tensor->file, bytes / rows, rows, columns,
+      data, 0, middle);
 }
 
 /* The product of one row in double precision, and the sum of the magnitudes,
@@ -92,8 +93,7 @@ check_against_double (const Tensor *tensor, const RunnelRows *x,
   for (uint32_t r = 0; r < w->rows; r++) {
     double largest = 0.0;
 
-    dequantise_row (tensor->type, tensor->file + r * tensor->file_stride,
-        w->columns, weights);
+    dequantise_row (tensor->type, tensor->file, r, w->columns, weights);
     for (uint32_t c = 0; c < w->columns; c++)
       largest = fmax (largest, fabs (weights[c]));
     for (uint32_t i = 0; i < x->n; i++) {
@@ -120,8 +120,7 @@ check_rows (const RunnelKernels *kernels, const Tensor *tensor)
   float *scalar = guarded (w->columns * sizeof (float), 4);
   uint32_t r = random_below (w->rows);
 
-  dequantise_row (tensor->type, tensor->file + r * tensor->file_stride,
-      w->columns, weights);
+  dequantise_row (tensor->type, tensor->file, r, w->columns, weights);
   kernels->row (w, r, y);
   runnel_kernels_scalar.row (w, r, scalar);
   expect (same_floats (y, scalar, w->columns), "%s row of %s", kernels->name,
@@ -181,7 +180,7 @@ static void
 test_type (const RunnelKernels *kernels, const TensorType *type, int n_cases)
 {
   for (int k = 0; k < n_cases; k++) {
-    uint32_t n = k < 9 ? k + 1 : random_between (1, 40);
+    uint32_t n = k < 17 ? k + 1 : random_between (1, 40);
     uint32_t rows = random_between (1, 41), columns;
     Codes codes = k % 2 ? CODES_RANDOM : random_below (N_CODES);
     Fill fill = k % 3 ? FILL_NORMAL : random_below (N_FILLS);
@@ -190,9 +189,10 @@ test_type (const RunnelKernels *kernels, const TensorType *type, int n_cases)
 
     if (type->block_elements == 1)
       columns = random_between (1, k % 4 ? 70 : 600);
+    else if (type->block_elements <= 64)
+      columns = 32 * random_between (1, 20);    /* also half a group of 64 */
     else
-      columns = type->block_elements
-          * random_between (1, type->block_elements == 32 ? 20 : 3);
+      columns = type->block_elements * random_between (1, 3);
     make_tensor (&tensor, type, rows, columns, codes);
     x = new_rows (n, columns, fill);
     for (uint32_t i = 0; i < n; i++)
@@ -205,9 +205,56 @@ test_type (const RunnelKernels *kernels, const TensorType *type, int n_cases)
   }
 }
 
+/* Interleaved kinds: a group of 64 gives the bits of two equal groups of 32. */
+static void
+test_equal_groups (const RunnelKernels *kernels)
+{
+  static const struct {
+    RunnelMatrixKind kind, halved;
+    size_t head, half;
+  } pairs[] = {
+    {RUNNEL_MATRIX_INT4_64, RUNNEL_MATRIX_INT4_32, 16, 128},
+    {RUNNEL_MATRIX_INT4_64_OFFSET, RUNNEL_MATRIX_INT4_32_OFFSET, 32, 128},
+    {RUNNEL_MATRIX_INT4_64_CENTRED, RUNNEL_MATRIX_INT4_32_CENTRED, 32, 128},
+    {RUNNEL_MATRIX_INT8_64, RUNNEL_MATRIX_INT8_32, 16, 256},
+    {RUNNEL_MATRIX_INT8_64_OFFSET, RUNNEL_MATRIX_INT8_32_OFFSET, 32, 256},
+  };
+
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    const size_t head = pairs[i].head, half = pairs[i].half;
+    RunnelMatrix w = { pairs[i].kind, 8, 160 }, halved = w;
+    RunnelRows *x = new_rows (3, 160, FILL_NORMAL);
+    uint8_t *from, *to;
+    float y[2][24];
+
+    w.stride = runnel_matrix_stride (w.kind, w.columns);
+    halved.kind = pairs[i].halved;
+    halved.stride = runnel_matrix_stride (halved.kind, w.columns);
+    w.data = from = guarded (w.stride, 1);
+    halved.data = to = guarded (halved.stride, 1);
+    for (size_t c = 0; c < w.stride; c++)
+      from[c] = random_bits () & 0x3f;
+    for (int c = 0; c < 160; c += 32) {
+      const uint8_t *group = from + c / 64 * (head + 2 * half);
+
+      memcpy (to, group, head);
+      memcpy (to + head, group + head + c % 64 / 32 * half, half);
+      to += head + half;
+    }
+    for (uint32_t r = 0; r < x->n; r++)
+      kernels->quantise (x, r, 0, 5);
+    kernels->matmul[w.kind] (&w, x, NULL, y[0], 8, 0, 1);
+    kernels->matmul[halved.kind] (&halved, x, NULL, y[1], 8, 0, 1);
+    expect (same_floats (y[0], y[1], 24), "%s: pair %zu of kinds",
+        kernels->name, i);
+    release_all ();
+  }
+}
+
 void
 test_products (const RunnelKernels *kernels)
 {
   for (size_t t = 0; t < n_tensor_types; t++)
     test_type (kernels, &tensor_types[t], 60 * effort / 100);
+  test_equal_groups (kernels);
 }

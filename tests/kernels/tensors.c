@@ -2,8 +2,8 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * ggml's blocks from their description, one block at a time and in double
- * precision: what the kernels' weights must mean.
+ * ggml's blocks and the tiled types from their descriptions, one block at a
+ * time and in double precision: what the kernels' weights must mean.
  */
 #include "testing.h"
 
@@ -24,6 +24,16 @@ const TensorType tensor_types[] = {
   {Q4_K, "Q4_K", 256, 144},
   {Q5_K, "Q5_K", 256, 176},
   {Q6_K, "Q6_K", 256, 210},
+  {0x52040020, "INT4_32", 32, 0, 128, 8, false},
+  {0x52140020, "INT4_32_OFFSET", 32, 0, 128, 0, true},
+  {0x52240020, "INT4_32_CENTRED", 32, 0, 128, 8, true},
+  {0x52040040, "INT4_64", 64, 0, 128, 8, false},
+  {0x52140040, "INT4_64_OFFSET", 64, 0, 128, 0, true},
+  {0x52240040, "INT4_64_CENTRED", 64, 0, 128, 8, true},
+  {0x52080020, "INT8_32", 32, 0, 256, 0, false},
+  {0x52180020, "INT8_32_OFFSET", 32, 0, 256, 0, true},
+  {0x52080040, "INT8_64", 64, 0, 256, 0, false},
+  {0x52180040, "INT8_64_OFFSET", 64, 0, 256, 0, true},
 };
 
 const size_t n_tensor_types = sizeof tensor_types / sizeof tensor_types[0];
@@ -215,13 +225,65 @@ dequantise_block (uint32_t type, const uint8_t *p, double *y)
   }
 }
 
-void
-dequantise_row (const TensorType *type, const uint8_t *row, uint32_t columns,
-    double *y)
+/* Bytes of a tile: whole groups, and half of one where columns end in it. */
+static size_t
+tile_bytes (const TensorType *type, uint32_t columns)
 {
+  size_t head = type->offset ? 32 : 16;
+  size_t groups = columns / type->block_elements;
+  size_t bytes = groups * (head + type->block_elements / 32
+      * type->half_bytes);
+
+  return columns % type->block_elements == 0 ? bytes
+      : bytes + head + type->half_bytes;
+}
+
+size_t
+tensor_bytes (const TensorType *type, uint32_t rows, uint32_t columns)
+{
+  if (type->half_bytes > 0)
+    return (rows + 7) / 8 * tile_bytes (type, columns);
+  return (size_t) rows * (columns / type->block_elements) * type->block_bytes;
+}
+
+/* Column c of row r of the tile at p. */
+static double
+tile_weight (const TensorType *type, const uint8_t *p, uint32_t r, uint32_t c)
+{
+  size_t head = type->offset ? 32 : 16, halves = type->block_elements / 32;
+  const uint8_t *group = p + c / type->block_elements * (head + halves
+      * type->half_bytes);
+  const uint8_t *codes = group + head + c % type->block_elements / 32
+      * type->half_bytes;
+  double d = half_at (group + 2 * r);
+  double m = type->offset ? half_at (group + 16 + 2 * r) : 0.0;
+  int code;
+
+  c %= 32;
+  if (type->half_bytes == 256)
+    code = (int8_t) codes[32 * (c / 4) + 4 * r + c % 4];
+  else if (c < 16)
+    code = codes[32 * (c / 4) + 4 * r + c % 4] % 16;
+  else
+    code = codes[32 * (c / 4 - 4) + 4 * r + c % 4] / 16;
+  return d * (code - type->origin) + m;
+}
+
+void
+dequantise_row (const TensorType *type, const uint8_t *file, uint32_t row,
+    uint32_t columns, double *y)
+{
+  const uint8_t *p = file + row * tensor_bytes (type, 1, columns);
+
+  if (type->half_bytes > 0) {
+    for (uint32_t c = 0; c < columns; c++)
+      y[c] = tile_weight (type, file + row / 8 * tile_bytes (type, columns),
+          row % 8, c);
+    return;
+  }
   for (uint32_t c = 0; c < columns; c += type->block_elements) {
-    dequantise_block (type->type, row, y + c);
-    row += type->block_bytes;
+    dequantise_block (type->type, p, y + c);
+    p += type->block_bytes;
   }
 }
 
@@ -263,7 +325,18 @@ fill_float_row (const TensorType *type, uint8_t *row, uint32_t columns,
   }
 }
 
-void
+/* A byte of codes; all bytes of signed codes are in use. */
+static uint8_t
+random_code (bool is_signed, Codes codes)
+{
+  if (codes == CODES_LOW)
+    return is_signed ? 0x80 : 0;
+  if (codes == CODES_HIGH)
+    return is_signed ? 0x7f : 0xff;
+  return (uint8_t) random_bits ();
+}
+
+static void
 fill_row (const TensorType *type, uint8_t *row, uint32_t columns, Codes codes)
 {
   uint32_t blocks = columns / type->block_elements;
@@ -275,13 +348,8 @@ fill_row (const TensorType *type, uint8_t *row, uint32_t columns, Codes codes)
   for (uint32_t b = 0; b < blocks; b++) {
     uint8_t *p = row + b * type->block_bytes;
 
-    for (uint32_t i = 0; i < type->block_bytes; i++) {
-      p[i] = (uint8_t) random_bits ();
-      if (codes == CODES_LOW)
-        p[i] = type->type == Q8_0 ? 0x80 : 0;
-      if (codes == CODES_HIGH)
-        p[i] = type->type == Q8_0 ? 0x7f : 0xff;
-    }
+    for (uint32_t i = 0; i < type->block_bytes; i++)
+      p[i] = random_code (type->type == Q8_0, codes);
     switch (type->type) {
       case Q2_K:
         put_half (p + 80, codes);
@@ -304,5 +372,35 @@ fill_row (const TensorType *type, uint8_t *row, uint32_t columns, Codes codes)
         put_half (p, codes);
         break;
     }
+  }
+}
+
+/* Padding rows hold what they happen to hold: no kernel may look at them. */
+static void
+fill_tile (const TensorType *type, uint8_t *p, uint32_t columns, Codes codes)
+{
+  uint32_t n_halves = type->offset ? 16 : 8;
+
+  for (uint32_t c = 0; c < columns; c += 32, p += type->half_bytes) {
+    if (c % type->block_elements == 0) {
+      for (uint32_t h = 0; h < n_halves; h++, p += 2)
+        put_half (p, codes);
+    }
+    for (uint32_t i = 0; i < type->half_bytes; i++)
+      p[i] = random_code (type->half_bytes == 256, codes);
+  }
+}
+
+void
+fill_tensor (const TensorType *type, uint8_t *file, uint32_t rows,
+    uint32_t columns, Codes codes)
+{
+  size_t stride = tensor_bytes (type, 1, columns);
+
+  for (uint32_t r = 0; r < rows; r++) {
+    if (type->half_bytes == 0)
+      fill_row (type, file + r * stride, columns, codes);
+    else if (r % 8 == 0)
+      fill_tile (type, file + r / 8 * stride, columns, codes);
   }
 }

@@ -60,7 +60,10 @@ typedef struct {
   uint32_t type;
   const char *name;
   uint32_t block_elements;
-  uint32_t block_bytes;
+  uint32_t block_bytes;        /* 0 for tiled types */
+  uint32_t half_bytes;         /* tiled: the codes of 32 columns of 8 rows */
+  int origin;
+  bool offset;
 } TensorType;
 
 extern const TensorType tensor_types[];
@@ -77,10 +80,12 @@ typedef enum {
   N_CODES
 } Codes;
 
-void fill_row (const TensorType *type, uint8_t *row, uint32_t columns,
-    Codes codes);
-void dequantise_row (const TensorType *type, const uint8_t *row,
-    uint32_t columns, double *y);
+/* Bytes that the matrix takes in a file. */
+size_t tensor_bytes (const TensorType *type, uint32_t rows, uint32_t columns);
+void fill_tensor (const TensorType *type, uint8_t *file, uint32_t rows,
+    uint32_t columns, Codes codes);
+void dequantise_row (const TensorType *type, const uint8_t *file,
+    uint32_t row, uint32_t columns, double *y);
 
 void test_products (const RunnelKernels *kernels);
 void test_rows (const RunnelKernels *kernels);

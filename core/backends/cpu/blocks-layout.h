@@ -2,7 +2,7 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * The blocks that the kernels read: groups of tiles (see kernels.h) and
+ * The blocks that the kernels read beside tiles (see core/formats/tiles.h):
  * ggml's K-quants, 256 columns each. The K layouts are those of GGUF files
  * (ggml/src/ggml-common.h of the ggml project describes them); all members
  * are bytes, so blocks may lie at any address.
@@ -12,10 +12,18 @@
 #include "kernels.h"
 #include "half.h"
 
-#define RUNNEL_TILE_GROUP_Q4 144
-#define RUNNEL_TILE_GROUP_Q4_OFFSET 160
-#define RUNNEL_TILE_GROUP_Q8 272
-#define RUNNEL_TILE_GROUP_Q8_OFFSET 288
+/* DO (kind, name of its kernel) for the interleaved kinds. */
+#define RUNNEL_FOR_EACH_TILE_KIND(DO)                                         \
+  DO (INT4_32, int4_32)                                                       \
+  DO (INT4_32_OFFSET, int4_32_offset)                                         \
+  DO (INT4_32_CENTRED, int4_32_centred)                                       \
+  DO (INT4_64, int4_64)                                                       \
+  DO (INT4_64_OFFSET, int4_64_offset)                                         \
+  DO (INT4_64_CENTRED, int4_64_centred)                                       \
+  DO (INT8_32, int8_32)                                                       \
+  DO (INT8_32_OFFSET, int8_32_offset)                                         \
+  DO (INT8_64, int8_64)                                                       \
+  DO (INT8_64_OFFSET, int8_64_offset)
 
 #define RUNNEL_K_BLOCK 256
 

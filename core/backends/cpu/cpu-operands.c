@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Weights on the CPU: block formats are interleaved into memory of ours and
- * their source pages given back; floats and K-quants stay in the file.
+ * their source pages given back; floats, K-quants and tiled types stay in the
+ * file.
  */
 #include <sys/mman.h>
 
@@ -60,6 +61,14 @@ take (RunnelStore *self, gsize bytes)
   return memory;
 }
 
+/* Whether the matrix is interleaved here rather than used in the file. */
+static gboolean
+needs_packing (const RunnelTensor *tensor, const RunnelMatrix *matrix)
+{
+  return runnel_matrix_is_interleaved (matrix->kind)
+      && !runnel_matrix_is_packed (tensor->type);
+}
+
 static gsize
 packed_bytes (const RunnelMatrix *matrix)
 {
@@ -99,7 +108,7 @@ runnel_cpu_operand_bytes (RunnelBackend *backend, const RunnelTensor *tensor,
     return FALSE;
   if (tensor->n_dims == 1)
     *ret_bytes = ALIGN (matrix.columns * sizeof (float));
-  else if (runnel_matrix_is_interleaved (matrix.kind))
+  else if (needs_packing (tensor, &matrix))
     *ret_bytes = ALIGN (packed_bytes (&matrix));
   else
     *ret_bytes = 0;
@@ -161,7 +170,7 @@ runnel_cpu_operand_new (RunnelBackend *backend, RunnelStore *store,
   describe (tensor, &self->matrix, NULL);
   if (tensor->n_dims == 1) {
     widen_vector (backend, store, tensor, &self->matrix);
-  } else if (runnel_matrix_is_interleaved (self->matrix.kind)) {
+  } else if (needs_packing (tensor, &self->matrix)) {
     self->matrix.data = interleave (backend, store, tensor, &self->matrix);
   } else {
     self->matrix.data = runnel_tensor_data (tensor);

@@ -13,31 +13,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../formats/tiles.h"
+
 #define RUNNEL_GROUP 32        /* columns that share an activation scale */
-#define RUNNEL_TILE_ROWS 8     /* weight rows interleaved in a tile */
 #define RUNNEL_KV_TILE 8       /* keys interleaved in a tile of K */
 #define RUNNEL_KEY_BLOCK 256   /* keys whose softmax is computed together */
 
 /* ---- Weight matrices ------------------------------------------------- */
 
-/* Interleaved kinds hold tiles of 8 rows, the last one padded with zero rows;
- * a tile is its groups of 32 columns in ascending order. Of each group:
- *
- *   d[8]   half floats, the scales of the 8 rows
- *   m[8]   half floats, the offsets (the _OFFSET kinds only)
- *   codes  Q4: 128 bytes, 4 vectors v of 32; byte 4·row + b of vector v has
- *              column 4v + b in its low and 16 + 4v + b in its high nibble
- *          Q8: 256 bytes, 8 vectors v of 32; byte 4·row + b of vector v is
- *              column 4v + b, signed
- *
- * A weight is d·(code − origin) + m: origin 8 for Q4, 0 for the others.
- *
- * Row-major kinds are the file's own rows (see core/formats/blocks.h). */
+/* Interleaved kinds are tiles of 8 rows as core/formats/tiles.h describes them;
+ * row-major kinds are the file's own rows (see core/formats/blocks.h). */
 typedef enum {
-  RUNNEL_MATRIX_Q4,          /* from Q4_0 */
-  RUNNEL_MATRIX_Q4_OFFSET,   /* from Q4_1 */
-  RUNNEL_MATRIX_Q8,          /* from Q8_0, Q5_0 (codes −16 … 15) */
-  RUNNEL_MATRIX_Q8_OFFSET,   /* from Q5_1 (codes 0 … 31) */
+  RUNNEL_MATRIX_INT4_32,          /* also from Q4_0 */
+  RUNNEL_MATRIX_INT4_32_OFFSET,   /* also from Q4_1 */
+  RUNNEL_MATRIX_INT4_32_CENTRED,
+  RUNNEL_MATRIX_INT4_64,
+  RUNNEL_MATRIX_INT4_64_OFFSET,
+  RUNNEL_MATRIX_INT4_64_CENTRED,
+  RUNNEL_MATRIX_INT8_32,          /* also from Q8_0, Q5_0 (codes −16 … 15) */
+  RUNNEL_MATRIX_INT8_32_OFFSET,   /* also from Q5_1 (codes 0 … 31) */
+  RUNNEL_MATRIX_INT8_64,
+  RUNNEL_MATRIX_INT8_64_OFFSET,
   RUNNEL_MATRIX_Q2_K,        /* row-major from here on */
   RUNNEL_MATRIX_Q3_K,
   RUNNEL_MATRIX_Q4_K,
@@ -60,7 +56,35 @@ typedef struct {
 static inline bool
 runnel_matrix_is_interleaved (RunnelMatrixKind kind)
 {
-  return kind <= RUNNEL_MATRIX_Q8_OFFSET;
+  return kind <= RUNNEL_MATRIX_INT8_64_OFFSET;
+}
+
+/* The form of an interleaved kind. */
+static inline RunnelTileForm
+runnel_matrix_tile_form (RunnelMatrixKind kind)
+{
+  switch (kind) {
+    case RUNNEL_MATRIX_INT4_32:
+      return (RunnelTileForm) { 4, 32, 8, false };
+    case RUNNEL_MATRIX_INT4_32_OFFSET:
+      return (RunnelTileForm) { 4, 32, 0, true };
+    case RUNNEL_MATRIX_INT4_32_CENTRED:
+      return (RunnelTileForm) { 4, 32, 8, true };
+    case RUNNEL_MATRIX_INT4_64:
+      return (RunnelTileForm) { 4, 64, 8, false };
+    case RUNNEL_MATRIX_INT4_64_OFFSET:
+      return (RunnelTileForm) { 4, 64, 0, true };
+    case RUNNEL_MATRIX_INT4_64_CENTRED:
+      return (RunnelTileForm) { 4, 64, 8, true };
+    case RUNNEL_MATRIX_INT8_32:
+      return (RunnelTileForm) { 8, 32, 0, false };
+    case RUNNEL_MATRIX_INT8_32_OFFSET:
+      return (RunnelTileForm) { 8, 32, 0, true };
+    case RUNNEL_MATRIX_INT8_64:
+      return (RunnelTileForm) { 8, 64, 0, false };
+    default:
+      return (RunnelTileForm) { 8, 64, 0, true };
+  }
 }
 
 /* Whether the product takes quantised activations. */
@@ -250,6 +274,10 @@ void runnel_fp_leave (uint64_t saved);
 /* The kind that a file's tensor type (its GGUF number) becomes; false when
  * there is none. */
 bool runnel_matrix_kind_for_type (uint32_t tensor_type, RunnelMatrixKind *kind);
+
+/* Whether a file's tensor type is tiled already, so that its data are used as
+ * they are. */
+bool runnel_matrix_is_packed (uint32_t tensor_type);
 
 /* Bytes of a tile (interleaved) or row of a kind; columns must be whole
  * blocks. */

@@ -22,17 +22,19 @@ runnel_matrix_kind_for_type (uint32_t tensor_type, RunnelMatrixKind *kind)
   } kinds[] = {
     {RUNNEL_TENSOR_F32, RUNNEL_MATRIX_F32},
     {RUNNEL_TENSOR_F16, RUNNEL_MATRIX_F16},
-    {RUNNEL_TENSOR_Q4_0, RUNNEL_MATRIX_Q4},
-    {RUNNEL_TENSOR_Q4_1, RUNNEL_MATRIX_Q4_OFFSET},
-    {RUNNEL_TENSOR_Q5_0, RUNNEL_MATRIX_Q8},
-    {RUNNEL_TENSOR_Q5_1, RUNNEL_MATRIX_Q8_OFFSET},
-    {RUNNEL_TENSOR_Q8_0, RUNNEL_MATRIX_Q8},
+    {RUNNEL_TENSOR_Q4_0, RUNNEL_MATRIX_INT4_32},
+    {RUNNEL_TENSOR_Q4_1, RUNNEL_MATRIX_INT4_32_OFFSET},
+    {RUNNEL_TENSOR_Q5_0, RUNNEL_MATRIX_INT8_32},
+    {RUNNEL_TENSOR_Q5_1, RUNNEL_MATRIX_INT8_32_OFFSET},
+    {RUNNEL_TENSOR_Q8_0, RUNNEL_MATRIX_INT8_32},
     {RUNNEL_TENSOR_Q2_K, RUNNEL_MATRIX_Q2_K},
     {RUNNEL_TENSOR_Q3_K, RUNNEL_MATRIX_Q3_K},
     {RUNNEL_TENSOR_Q4_K, RUNNEL_MATRIX_Q4_K},
     {RUNNEL_TENSOR_Q5_K, RUNNEL_MATRIX_Q5_K},
     {RUNNEL_TENSOR_Q6_K, RUNNEL_MATRIX_Q6_K},
     {RUNNEL_TENSOR_BF16, RUNNEL_MATRIX_BF16},
+#define TILED(kind, name) {RUNNEL_TENSOR_##kind, RUNNEL_MATRIX_##kind},
+    RUNNEL_FOR_EACH_TILE_KIND (TILED)
   };
 
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -44,21 +46,26 @@ runnel_matrix_kind_for_type (uint32_t tensor_type, RunnelMatrixKind *kind)
   return false;
 }
 
+bool
+runnel_matrix_is_packed (uint32_t tensor_type)
+{
+  switch (tensor_type) {
+#define CASE(kind, name) case RUNNEL_TENSOR_##kind:
+    RUNNEL_FOR_EACH_TILE_KIND (CASE)
+      return true;
+    default:
+      return false;
+  }
+}
+
 size_t
 runnel_matrix_stride (RunnelMatrixKind kind, uint32_t columns)
 {
-  size_t groups = runnel_n_groups (columns);
   size_t super_blocks = columns / RUNNEL_K_BLOCK;
 
+  if (runnel_matrix_is_interleaved (kind))
+    return runnel_tile_bytes (runnel_matrix_tile_form (kind), columns);
   switch (kind) {
-    case RUNNEL_MATRIX_Q4:
-      return groups * RUNNEL_TILE_GROUP_Q4;
-    case RUNNEL_MATRIX_Q4_OFFSET:
-      return groups * RUNNEL_TILE_GROUP_Q4_OFFSET;
-    case RUNNEL_MATRIX_Q8:
-      return groups * RUNNEL_TILE_GROUP_Q8;
-    case RUNNEL_MATRIX_Q8_OFFSET:
-      return groups * RUNNEL_TILE_GROUP_Q8_OFFSET;
     case RUNNEL_MATRIX_Q2_K:
       return super_blocks * sizeof (RunnelBlockQ2K);
     case RUNNEL_MATRIX_Q3_K:
@@ -105,9 +112,9 @@ unpack_5_bits (const uint8_t *high_bits, const uint8_t *nibbles, int origin,
 }
 
 /* Rows [0, n) of a tile; dst is the tile, src its first row. What ties a
- * type to its layouts: bytes of its block and of a tile's group, halves in
- * front of the codes, and how the codes are copied. */
-#define DEFINE_PACK(name, block_bytes, group_bytes, n_halves, copy_codes)     \
+ * type to its layouts: bytes of its block and of the codes of a tile's group,
+ * halves in front of the codes, and how the codes are copied. */
+#define DEFINE_PACK(name, block_bytes, code_bytes, n_halves, copy_codes)      \
   static void                                                                 \
   name (const uint8_t *src, size_t src_stride, uint32_t n, uint32_t groups,   \
       uint8_t *dst)                                                           \
@@ -121,22 +128,22 @@ unpack_5_bits (const uint8_t *high_bits, const uint8_t *nibbles, int origin,
           memcpy (out + 16 * h + 2 * r, block + 2 * h, 2);                    \
         copy_codes;                                                           \
         block += block_bytes;                                                 \
-        out += group_bytes;                                                   \
+        out += 16 * n_halves + code_bytes;                                    \
       }                                                                       \
     }                                                                         \
   }
 
-DEFINE_PACK (pack_q4_0, 18, RUNNEL_TILE_GROUP_Q4, 1,
+DEFINE_PACK (pack_q4_0, 18, 128, 1,
     scatter_codes (out + 16 + 4 * r, block + 2, 4))
-DEFINE_PACK (pack_q4_1, 20, RUNNEL_TILE_GROUP_Q4_OFFSET, 2,
+DEFINE_PACK (pack_q4_1, 20, 128, 2,
     scatter_codes (out + 32 + 4 * r, block + 4, 4))
-DEFINE_PACK (pack_q8_0, 34, RUNNEL_TILE_GROUP_Q8, 1,
+DEFINE_PACK (pack_q8_0, 34, 256, 1,
     scatter_codes (out + 16 + 4 * r, block + 2, 8))
-DEFINE_PACK (pack_q5_0, 22, RUNNEL_TILE_GROUP_Q8, 1,
+DEFINE_PACK (pack_q5_0, 22, 256, 1,
     uint8_t codes[32];
     unpack_5_bits (block + 2, block + 6, 16, codes);
     scatter_codes (out + 16 + 4 * r, codes, 8))
-DEFINE_PACK (pack_q5_1, 24, RUNNEL_TILE_GROUP_Q8_OFFSET, 2,
+DEFINE_PACK (pack_q5_1, 24, 256, 2,
     uint8_t codes[32];
     unpack_5_bits (block + 4, block + 8, 0, codes);
     scatter_codes (out + 32 + 4 * r, codes, 8))

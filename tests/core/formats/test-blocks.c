@@ -178,6 +178,63 @@ test_floats (void)
   g_assert_cmpfloat (values[1], ==, 1.875f);
 }
 
+/* Row 9 of 10 rows of 96 columns: in the second tile, and with half a group
+ * of 64 at the end. The codes of a row count up by column. */
+static void
+test_tiled (void)
+{
+  static const struct {
+    RunnelTensorType type;
+    guint64 bytes;             /* of two tiles */
+    float first, last;         /* columns 1 and 95 */
+  } cases[] = {
+    { RUNNEL_TENSOR_INT4_32, 2 * 3 * 144, -3.5f, 3.5f },
+    { RUNNEL_TENSOR_INT4_32_OFFSET, 2 * 3 * 160, 0.75f, 7.75f },
+    { RUNNEL_TENSOR_INT4_32_CENTRED, 2 * 3 * 160, -3.25f, 3.75f },
+    { RUNNEL_TENSOR_INT4_64, 2 * (2 * 16 + 3 * 128), -3.5f, 3.5f },
+    { RUNNEL_TENSOR_INT4_64_OFFSET, 2 * (2 * 32 + 3 * 128), 0.75f, 7.75f },
+    { RUNNEL_TENSOR_INT4_64_CENTRED, 2 * (2 * 32 + 3 * 128), -3.25f, 3.75f },
+    { RUNNEL_TENSOR_INT8_32, 2 * 3 * 272, 0.5f, -16.5f },
+    { RUNNEL_TENSOR_INT8_32_OFFSET, 2 * 3 * 288, 0.75f, -16.25f },
+    { RUNNEL_TENSOR_INT8_64, 2 * (2 * 16 + 3 * 256), 0.5f, -16.5f },
+    { RUNNEL_TENSOR_INT8_64_OFFSET, 2 * (2 * 32 + 3 * 256), 0.75f, -16.25f },
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    RunnelTileForm form;
+    guint64 bytes;
+    g_autofree guint8 *tiles = NULL;
+    float values[96];
+    guint8 *p;
+
+    g_assert_true (runnel_tensor_type_bytes (cases[i].type, 96, 10, &bytes));
+    g_assert_cmpuint (bytes, ==, cases[i].bytes);
+    g_assert_true (runnel_blocks_tile_form (cases[i].type, &form));
+    tiles = g_malloc0 (bytes);
+    p = tiles + bytes / 2;
+    for (int c = 0; c < 96; c += 32) {
+      if (c % form.group == 0) {
+        put_half (p, 0, 2, 0x3800);               /* d of row 1: 0.5 */
+        if (form.offset)
+          put_half (p, 0, 18, 0x3400);            /* m: 0.25 */
+        p += 2 * 8 * (form.offset ? 2 : 1);
+      }
+      for (int k = 0; k < 32; k++) {
+        if (form.bits == 8)
+          p[32 * (k / 4) + 4 + k % 4] = (c + k) * 2 + (c + k == 1 ? -1 : 33);
+        else
+          p[32 * (k % 16 / 4) + 4 + k % 4] |= k % 16 << (k < 16 ? 0 : 4);
+      }
+      p += 32 * form.bits;
+    }
+    runnel_tiles_dequantize (values, tiles, form, 96, 9);
+    g_assert_cmpfloat (values[1], ==, cases[i].first);
+    g_assert_cmpfloat (values[95], ==, cases[i].last);
+  }
+  g_assert_false (runnel_tensor_type_bytes (RUNNEL_TENSOR_INT8_32,
+      G_MAXUINT64 / 64 * 32, 1, &(guint64) { 0 }));
+}
+
 static void
 test_types (void)
 {
@@ -197,6 +254,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/blocks/tiled", test_tiled);
   g_test_add_func ("/blocks/half-exact", test_half_exact);
   g_test_add_func ("/blocks/half-rounding", test_half_rounding);
   g_test_add_func ("/blocks/bfloat", test_bfloat);

@@ -20,10 +20,10 @@
   void name (const RunnelMatrix *w, const RunnelRows *x, const float *bias,   \
       float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end)
 
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q4);
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q4_offset);
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q8);
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q8_offset);
+#define RUNNEL_DECLARE_TILE_MATMUL(kind, name)                                \
+  RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_##name);
+RUNNEL_FOR_EACH_TILE_KIND (RUNNEL_DECLARE_TILE_MATMUL)
+#undef RUNNEL_DECLARE_TILE_MATMUL
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q2_k);
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q3_k);
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q4_k);

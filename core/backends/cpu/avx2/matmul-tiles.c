@@ -36,7 +36,7 @@ take_rows (Rows *rows, const RunnelRows *x, uint32_t first, uint32_t n)
 /* Integer sums of a group of 4-bit codes, 32 columns. A lane's eight pairs of
  * products are at most 8 · 2 · 15 · 127 in magnitude: 16 bits hold them. */
 ALWAYS_INLINE void
-sum_q4 (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
+sum_4_bits (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
     uint32_t g, int n, bool origin_8, __m256i isum[4][4])
 {
   const __m256i nibble = _mm256_set1_epi8 (15);
@@ -80,7 +80,7 @@ sum_q4 (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
 /* The same of signed 8-bit codes; one pair of products, at most 2 · 128 · 127,
  * fills 16 bits. */
 ALWAYS_INLINE void
-sum_q8 (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
+sum_8_bits (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
     uint32_t g, int n, __m256i isum[4][4])
 {
   const __m256i ones = _mm256_set1_epi16 (1);
@@ -106,19 +106,30 @@ sum_q8 (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
   }
 }
 
-/* How a kind stores its weights. */
-typedef struct {
-  bool four_bits;
-  bool origin_8;
-  bool offset;
-} Form;
+/* acc + (d · scale) · isum (+ m · moment) of the g-th 32 columns. */
+ALWAYS_INLINE void
+add_group (__m256 acc[4], __m256 d, __m256 m, const __m256i isum[4],
+    const Rows *rows, uint32_t g, int n, bool offset)
+{
+#pragma GCC unroll 4
+  for (int i = 0; i < n; i++) {
+    acc[i] = _mm256_add_ps (acc[i], _mm256_mul_ps (_mm256_mul_ps (d,
+                _mm256_set1_ps (rows->scale[i][g])),
+            _mm256_cvtepi32_ps (isum[i])));
+    if (offset)
+      acc[i] = _mm256_add_ps (acc[i], _mm256_mul_ps (m,
+              _mm256_set1_ps (rows->moment[i][g])));
+  }
+}
 
 /* n_tiles tiles times n rows of x. */
 ALWAYS_INLINE void
 multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
-    const Rows *rows, int n, Form form, __m256 acc[4][4])
+    const Rows *rows, int n, RunnelTileForm form, __m256 acc[4][4])
 {
-  const int heads = form.offset ? 32 : 16, codes = form.four_bits ? 128 : 256;
+  const int heads = (int) runnel_tile_head_bytes (form);
+  const int codes = (int) runnel_tile_code_bytes (form);
+  const uint32_t per_scale = (uint32_t) form.group / RUNNEL_GROUP;
 
 #pragma GCC unroll 4
   for (int t = 0; t < n_tiles; t++) {
@@ -126,36 +137,30 @@ multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
     for (int i = 0; i < n; i++)
       acc[t][i] = _mm256_setzero_ps ();
   }
-  for (uint32_t g = 0; g < groups; g++, p += heads + codes) {
-    __m256i isum[4][4];
+  for (uint32_t g = 0; g < groups;) {
+    const uint8_t *head = p;
 
-    if (form.four_bits)
-      sum_q4 (p + heads, stride, n_tiles, rows, g, n, form.origin_8, isum);
-    else
-      sum_q8 (p + heads, stride, n_tiles, rows, g, n, isum);
+    p += heads;
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < per_scale && g < groups; k++, g++, p += codes) {
+      __m256i isum[4][4];
 
+      if (form.bits == 4)
+        sum_4_bits (p, stride, n_tiles, rows, g, n, form.origin == 8, isum);
+      else
+        sum_8_bits (p, stride, n_tiles, rows, g, n, isum);
 #pragma GCC unroll 4
-    for (int t = 0; t < n_tiles; t++) {
-      const uint8_t *head = p + t * stride;
-      __m256 d = lanes_load_halves (head);
+      for (int t = 0; t < n_tiles; t++) {
+        __m256 d = lanes_load_halves (head + t * stride), m = d;
 
-      if (n == 1) {
-        for (int line = 0; line < heads + codes; line += 64)
-          _mm_prefetch ((const char *) head + PREFETCH_BYTES + line,
-              _MM_HINT_T0);
-      }
-#pragma GCC unroll 4
-      for (int i = 0; i < n; i++)
-        acc[t][i] = _mm256_add_ps (acc[t][i], _mm256_mul_ps (_mm256_mul_ps (d,
-                    _mm256_set1_ps (rows->scale[i][g])),
-                _mm256_cvtepi32_ps (isum[t][i])));
-      if (form.offset) {
-        __m256 m = lanes_load_halves (head + 16);
-
-#pragma GCC unroll 4
-        for (int i = 0; i < n; i++)
-          acc[t][i] = _mm256_add_ps (acc[t][i], _mm256_mul_ps (m,
-                  _mm256_set1_ps (rows->moment[i][g])));
+        if (form.offset)
+          m = lanes_load_halves (head + t * stride + 16);
+        if (n == 1) {
+          for (int line = 0; line < codes; line += 64)
+            _mm_prefetch ((const char *) p + t * stride + PREFETCH_BYTES
+                + line, _MM_HINT_T0);
+        }
+        add_group (acc[t], d, m, isum[t], rows, g, n, form.offset);
       }
     }
   }
@@ -165,7 +170,7 @@ multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
 ALWAYS_INLINE void
 multiply_rows (const RunnelMatrix *w, const Rows *rows, uint32_t i, int n,
     const float *bias, float *y, size_t y_stride, uint32_t tile_begin,
-    uint32_t tile_end, int n_tiles, Form form)
+    uint32_t tile_end, int n_tiles, RunnelTileForm form)
 {
   uint32_t groups = runnel_n_groups (w->columns), t = tile_begin;
   __m256 acc[4][4];
@@ -197,7 +202,7 @@ multiply_rows (const RunnelMatrix *w, const Rows *rows, uint32_t i, int n,
 ALWAYS_INLINE void
 matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
     float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end,
-    Form form)
+    RunnelTileForm form)
 {
   Rows rows;
 
@@ -230,30 +235,11 @@ matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
   }
 }
 
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q4)
-{
-  const Form form = { true, true, false };
+#define DEFINE_MATMUL(kind, name)                                             \
+  RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_##name)                           \
+  {                                                                           \
+    matmul (w, x, bias, y, y_stride, tile_begin, tile_end,                    \
+        runnel_matrix_tile_form (RUNNEL_MATRIX_##kind));                      \
+  }
 
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
-
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q4_offset)
-{
-  const Form form = { true, false, true };
-
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
-
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q8)
-{
-  const Form form = { false, false, false };
-
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
-
-RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_q8_offset)
-{
-  const Form form = { false, false, true };
-
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
+RUNNEL_FOR_EACH_TILE_KIND (DEFINE_MATMUL)

@@ -10,10 +10,9 @@
 const RunnelKernels runnel_kernels_avx2 = {
   .name = "avx2",
   .matmul = {
-    [RUNNEL_MATRIX_Q4] = runnel_avx2_matmul_q4,
-    [RUNNEL_MATRIX_Q4_OFFSET] = runnel_avx2_matmul_q4_offset,
-    [RUNNEL_MATRIX_Q8] = runnel_avx2_matmul_q8,
-    [RUNNEL_MATRIX_Q8_OFFSET] = runnel_avx2_matmul_q8_offset,
+#define TILES(kind, name)                                                     \
+    [RUNNEL_MATRIX_##kind] = runnel_avx2_matmul_##name,
+    RUNNEL_FOR_EACH_TILE_KIND (TILES)
     [RUNNEL_MATRIX_Q2_K] = runnel_avx2_matmul_q2_k,
     [RUNNEL_MATRIX_Q3_K] = runnel_avx2_matmul_q3_k,
     [RUNNEL_MATRIX_Q4_K] = runnel_avx2_matmul_q4_k,

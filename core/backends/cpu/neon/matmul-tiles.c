@@ -10,13 +10,6 @@
 
 #define AT_ONCE 4               /* rows of x that share a tile's codes */
 
-/* How a kind stores its weights. */
-typedef struct {
-  bool four_bits;
-  bool origin_8;
-  bool offset;
-} Form;
-
 ALWAYS_INLINE int8x16_t
 load_codes (const uint8_t *p)
 {
@@ -53,7 +46,7 @@ broadcast_4_bytes (const int8_t *q)
 /* Sums of a group for n rows of x, `stride` apart; isum[i][h] are those of
  * rows 4h to 4h + 3 of the tile. */
 ALWAYS_INLINE void
-sum_group (const uint8_t *p, const int8_t *q, size_t stride, int n, Form form,
+sum_group (const uint8_t *p, const int8_t *q, size_t stride, int n, RunnelTileForm form,
     int32x4_t isum[AT_ONCE][2])
 {
   Dot dots[AT_ONCE][2];
@@ -66,15 +59,15 @@ sum_group (const uint8_t *p, const int8_t *q, size_t stride, int n, Form form,
   for (int v = 0; v < 4; v++) {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
-      int second = form.four_bits ? 16 : 4;     /* columns of the other codes */
-      int column = form.four_bits ? 4 * v : 8 * v;
+      int second = form.bits == 4 ? 16 : 4;     /* columns of the other codes */
+      int column = form.bits == 4 ? 4 * v : 8 * v;
       int8x16_t c0, c1;
 
-      if (form.four_bits) {
+      if (form.bits == 4) {
         int8x16_t bytes = load_codes (p + 32 * v + 16 * h);
 
-        c0 = low_codes (bytes, form.origin_8);
-        c1 = high_codes (bytes, form.origin_8);
+        c0 = low_codes (bytes, form.origin == 8);
+        c1 = high_codes (bytes, form.origin == 8);
       } else {
         c0 = load_codes (p + 64 * v + 16 * h);
         c1 = load_codes (p + 64 * v + 32 + 16 * h);
@@ -119,9 +112,9 @@ zip_rows (int8x16_t first, int8x16_t second, int k)
  * and 8 × 2 an instruction. */
 ALWAYS_INLINE void
 sum_group_pairs (const uint8_t *p, const int8_t *q, size_t stride, int n,
-    Form form, int32x4_t isum[AT_ONCE][2])
+    RunnelTileForm form, int32x4_t isum[AT_ONCE][2])
 {
-  const int n_chunks = form.four_bits ? 2 : 4;
+  const int n_chunks = form.bits == 4 ? 2 : 4;
   const int32x4_t zero = vdupq_n_s32 (0);
   int32x4_t acc[AT_ONCE / 2][4] = {
     {zero, zero, zero, zero}, {zero, zero, zero, zero}
@@ -137,10 +130,10 @@ sum_group_pairs (const uint8_t *p, const int8_t *q, size_t stride, int n,
       for (int i = 0; i < n / 2; i++) {
         const int8_t *x = q + 2 * i * stride + 8 * c;
 
-        if (form.four_bits) {
-          acc[i][k] = vmmlaq_s32 (acc[i][k], low_codes (codes, form.origin_8),
+        if (form.bits == 4) {
+          acc[i][k] = vmmlaq_s32 (acc[i][k], low_codes (codes, form.origin == 8),
               load_pair (x, stride));
-          acc[i][k] = vmmlaq_s32 (acc[i][k], high_codes (codes, form.origin_8),
+          acc[i][k] = vmmlaq_s32 (acc[i][k], high_codes (codes, form.origin == 8),
               load_pair (x + 16, stride));
         } else {
           acc[i][k] = vmmlaq_s32 (acc[i][k], codes, load_pair (x, stride));
@@ -163,38 +156,46 @@ sum_group_pairs (const uint8_t *p, const int8_t *q, size_t stride, int n,
 ALWAYS_INLINE void
 multiply_rows (const RunnelMatrix *w, const uint8_t *p, uint32_t first,
     const RunnelRows *x, uint32_t i, int n, const float *bias, float *y,
-    size_t y_stride, Form form)
+    size_t y_stride, RunnelTileForm form)
 {
-  const int heads = form.offset ? 32 : 16, codes = form.four_bits ? 128 : 256;
+  const int heads = (int) runnel_tile_head_bytes (form);
+  const int codes = (int) runnel_tile_code_bytes (form);
+  const size_t per_scale = (size_t) form.group / RUNNEL_GROUP;
   size_t groups = runnel_n_groups (w->columns), at = i * groups;
   Lanes acc[AT_ONCE];
 
 #pragma GCC unroll 4
   for (int j = 0; j < n; j++)
     acc[j] = lanes_set (0.0f);
-  for (size_t g = 0; g < groups; g++, at++, p += heads + codes) {
-    const int8_t *q = x->q + at * RUNNEL_GROUP;
+  for (size_t g = 0; g < groups;) {
     Lanes d = lanes_load_halves (p), m = d;
-    int32x4_t isum[AT_ONCE][2];
 
     if (form.offset)
       m = lanes_load_halves (p + 16);
+    p += heads;
+#pragma GCC unroll 2
+    for (size_t k = 0; k < per_scale && g < groups; k++, g++, p += codes) {
+      const float *scale = x->scale + at + g, *moment = x->moment + at + g;
+      const int8_t *q = x->q + (at + g) * RUNNEL_GROUP;
+      int32x4_t isum[AT_ONCE][2];
+
 #ifdef __ARM_FEATURE_MATMUL_INT8
-    if (n % 2 == 0)
-      sum_group_pairs (p + heads, q, groups * RUNNEL_GROUP, n, form, isum);
-    else
+      if (n % 2 == 0)
+        sum_group_pairs (p, q, groups * RUNNEL_GROUP, n, form, isum);
+      else
 #endif
-      sum_group (p + heads, q, groups * RUNNEL_GROUP, n, form, isum);
+        sum_group (p, q, groups * RUNNEL_GROUP, n, form, isum);
 
 #pragma GCC unroll 4
-    for (int j = 0; j < n; j++) {
-      Lanes sums = { vcvtq_f32_s32 (isum[j][0]), vcvtq_f32_s32 (isum[j][1]) };
-      Lanes scale = lanes_mul (d, lanes_set (x->scale[at + j * groups]));
+      for (int j = 0; j < n; j++) {
+        Lanes sums = { vcvtq_f32_s32 (isum[j][0]), vcvtq_f32_s32 (isum[j][1]) };
+        Lanes both = lanes_mul (d, lanes_set (scale[j * groups]));
 
-      acc[j] = lanes_add (acc[j], lanes_mul (scale, sums));
-      if (form.offset)
-        acc[j] = lanes_add (acc[j], lanes_mul (m,
-                lanes_set (x->moment[at + j * groups])));
+        acc[j] = lanes_add (acc[j], lanes_mul (both, sums));
+        if (form.offset)
+          acc[j] = lanes_add (acc[j], lanes_mul (m,
+                  lanes_set (moment[j * groups])));
+      }
     }
   }
 #pragma GCC unroll 4
@@ -205,7 +206,7 @@ multiply_rows (const RunnelMatrix *w, const uint8_t *p, uint32_t first,
 ALWAYS_INLINE void
 matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
     float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end,
-    Form form)
+    RunnelTileForm form)
 {
   for (uint32_t t = tile_begin; t < tile_end; t++) {
     const uint8_t *p = w->data + t * w->stride;
@@ -220,30 +221,11 @@ matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
   }
 }
 
-RUNNEL_DECLARE_MATMUL (LEVEL (matmul_q4))
-{
-  const Form form = { true, true, false };
+#define DEFINE_MATMUL(kind, name)                                             \
+  RUNNEL_DECLARE_MATMUL (LEVEL (matmul_##name))                               \
+  {                                                                           \
+    matmul (w, x, bias, y, y_stride, tile_begin, tile_end,                    \
+        runnel_matrix_tile_form (RUNNEL_MATRIX_##kind));                      \
+  }
 
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
-
-RUNNEL_DECLARE_MATMUL (LEVEL (matmul_q4_offset))
-{
-  const Form form = { true, false, true };
-
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
-
-RUNNEL_DECLARE_MATMUL (LEVEL (matmul_q8))
-{
-  const Form form = { false, false, false };
-
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
-
-RUNNEL_DECLARE_MATMUL (LEVEL (matmul_q8_offset))
-{
-  const Form form = { false, false, true };
-
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, form);
-}
+RUNNEL_FOR_EACH_TILE_KIND (DEFINE_MATMUL)

@@ -28,11 +28,12 @@
   void name (const RunnelMatrix *w, const RunnelRows *x, const float *bias,   \
       float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end)
 
-#define RUNNEL_DECLARE_TILES(level)                                           \
-  RUNNEL_DECLARE_MATMUL (runnel_##level##_matmul_q4);                         \
-  RUNNEL_DECLARE_MATMUL (runnel_##level##_matmul_q4_offset);                  \
-  RUNNEL_DECLARE_MATMUL (runnel_##level##_matmul_q8);                         \
-  RUNNEL_DECLARE_MATMUL (runnel_##level##_matmul_q8_offset)
+#define RUNNEL_DECLARE_TILES(kind, name)                                      \
+  RUNNEL_DECLARE_MATMUL (runnel_neon_matmul_##name);                          \
+  RUNNEL_DECLARE_MATMUL (runnel_dotprod_matmul_##name);                       \
+  RUNNEL_DECLARE_MATMUL (runnel_i8mm_matmul_##name);
+RUNNEL_FOR_EACH_TILE_KIND (RUNNEL_DECLARE_TILES)
+#undef RUNNEL_DECLARE_TILES
 
 #define RUNNEL_DECLARE_K(level)                                               \
   RUNNEL_DECLARE_MATMUL (runnel_##level##_matmul_q2_k);                       \
@@ -41,9 +42,6 @@
   RUNNEL_DECLARE_MATMUL (runnel_##level##_matmul_q5_k);                       \
   RUNNEL_DECLARE_MATMUL (runnel_##level##_matmul_q6_k)
 
-RUNNEL_DECLARE_TILES (neon);
-RUNNEL_DECLARE_TILES (dotprod);
-RUNNEL_DECLARE_TILES (i8mm);
 RUNNEL_DECLARE_K (neon);
 RUNNEL_DECLARE_K (dotprod);
 RUNNEL_DECLARE_MATMUL (runnel_neon_matmul_f32);

@@ -11,10 +11,7 @@
   const RunnelKernels runnel_kernels_##level = {                              \
     .name = #level,                                                           \
     .matmul = {                                                               \
-      [RUNNEL_MATRIX_Q4] = runnel_##level##_matmul_q4,                        \
-      [RUNNEL_MATRIX_Q4_OFFSET] = runnel_##level##_matmul_q4_offset,          \
-      [RUNNEL_MATRIX_Q8] = runnel_##level##_matmul_q8,                        \
-      [RUNNEL_MATRIX_Q8_OFFSET] = runnel_##level##_matmul_q8_offset,          \
+      RUNNEL_FOR_EACH_TILE_KIND (TILES_##level)                               \
       [RUNNEL_MATRIX_Q2_K] = runnel_##level_k##_matmul_q2_k,                  \
       [RUNNEL_MATRIX_Q3_K] = runnel_##level_k##_matmul_q3_k,                  \
       [RUNNEL_MATRIX_Q4_K] = runnel_##level_k##_matmul_q4_k,                  \
@@ -38,6 +35,13 @@
     .finish = runnel_scalar_finish,                                           \
     .find_non_finite = runnel_neon_find_non_finite,                           \
   }
+
+#define TILES_neon(kind, name)                                                \
+  [RUNNEL_MATRIX_##kind] = runnel_neon_matmul_##name,
+#define TILES_dotprod(kind, name)                                             \
+  [RUNNEL_MATRIX_##kind] = runnel_dotprod_matmul_##name,
+#define TILES_i8mm(kind, name)                                                \
+  [RUNNEL_MATRIX_##kind] = runnel_i8mm_matmul_##name,
 
 DEFINE_TABLE (neon, neon);
 DEFINE_TABLE (dotprod, dotprod);

@@ -75,31 +75,30 @@ RUNNEL_DECLARE_MATMUL (runnel_scalar_matmul_bf16)
 static void
 tile_row (const RunnelMatrix *w, uint32_t row, float *y)
 {
-  bool offset = w->kind == RUNNEL_MATRIX_Q4_OFFSET
-      || w->kind == RUNNEL_MATRIX_Q8_OFFSET;
-  bool four_bits = w->kind <= RUNNEL_MATRIX_Q4_OFFSET;
-  int origin = w->kind == RUNNEL_MATRIX_Q4 ? 8 : 0;
+  RunnelTileForm form = runnel_matrix_tile_form (w->kind);
   const uint8_t *p = w->data + row / RUNNEL_TILE_ROWS * w->stride;
   uint32_t r = row % RUNNEL_TILE_ROWS;
+  float d = 0.0f, m = 0.0f;
 
   for (uint32_t c = 0; c < w->columns; c += RUNNEL_GROUP) {
-    float d = runnel_load_half (p + 2 * r);
-    float m = offset ? runnel_load_half (p + 16 + 2 * r) : 0.0f;
-
-    p += offset ? 32 : 16;
+    if (c % (uint32_t) form.group == 0) {
+      d = runnel_load_half (p + 2 * r);
+      m = form.offset ? runnel_load_half (p + 16 + 2 * r) : 0.0f;
+      p += runnel_tile_head_bytes (form);
+    }
     for (uint32_t i = 0; i < RUNNEL_GROUP; i++) {
       int code;
 
-      if (four_bits)
+      if (form.bits == 4)
         code = (p[32 * (i % 16 / 4) + 4 * r + i % 4] >> (i / 16 * 4) & 15)
-            - origin;
+            - form.origin;
       else
         code = (int8_t) p[32 * (i / 4) + 4 * r + i % 4];
       y[c + i] = d * (float) code;
-      if (offset)
+      if (form.offset)
         y[c + i] = y[c + i] + m;
     }
-    p += four_bits ? 128 : 256;
+    p += runnel_tile_code_bytes (form);
   }
 }
 

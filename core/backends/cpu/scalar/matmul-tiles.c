@@ -2,8 +2,7 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * Products with interleaved weights: tiles of 8 rows, one group of 32 columns
- * at a time.
+ * Products with interleaved weights: tiles of 8 rows, 32 columns at a time.
  */
 #include "scalar.h"
 
@@ -15,7 +14,7 @@
 typedef int8_t Codes[TILE][GROUP];
 
 static void
-unpack_q4 (const uint8_t *packed, int origin, Codes codes)
+unpack_4_bits (const uint8_t *packed, int origin, Codes codes)
 {
   for (int v = 0; v < 4; v++) {
     for (int r = 0; r < TILE; r++) {
@@ -30,7 +29,7 @@ unpack_q4 (const uint8_t *packed, int origin, Codes codes)
 }
 
 static void
-unpack_q8 (const uint8_t *packed, Codes codes)
+unpack_8_bits (const uint8_t *packed, Codes codes)
 {
   for (int v = 0; v < 8; v++) {
     for (int r = 0; r < TILE; r++)
@@ -57,36 +56,39 @@ add_group (const Codes codes, const float *d, const float *m, const int8_t *q,
 static inline void
 matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
     float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end,
-    bool four_bits, int origin, bool offset)
+    RunnelTileForm form)
 {
   uint32_t groups = runnel_n_groups (w->columns);
+  uint32_t per_scale = (uint32_t) form.group / GROUP;
 
   for (uint32_t t = tile_begin; t < tile_end; t++) {
     const uint8_t *p = w->data + t * w->stride;
     uint32_t first = t * TILE;
+    float d[TILE] = { 0.0f }, m[TILE] = { 0.0f };
 
     for (uint32_t i = 0; i < x->n; i++)
       memset (y + i * y_stride + first, 0, TILE * sizeof (float));
 
     for (uint32_t g = 0; g < groups; g++) {
-      float d[TILE], m[TILE];
       Codes codes;
 
-      for (int r = 0; r < TILE; r++) {
-        d[r] = runnel_load_half (p + 2 * r);
-        m[r] = offset ? runnel_load_half (p + 16 + 2 * r) : 0.0f;
+      if (g % per_scale == 0) {
+        for (int r = 0; r < TILE; r++) {
+          d[r] = runnel_load_half (p + 2 * r);
+          m[r] = form.offset ? runnel_load_half (p + 16 + 2 * r) : 0.0f;
+        }
+        p += runnel_tile_head_bytes (form);
       }
-      p += offset ? 32 : 16;
-      if (four_bits)
-        unpack_q4 (p, origin, codes);
+      if (form.bits == 4)
+        unpack_4_bits (p, form.origin, codes);
       else
-        unpack_q8 (p, codes);
-      p += four_bits ? 128 : 256;
+        unpack_8_bits (p, codes);
+      p += runnel_tile_code_bytes (form);
 
       for (uint32_t i = 0; i < x->n; i++) {
         size_t at = (size_t) i * groups + g;
 
-        add_group (codes, d, offset ? m : NULL, x->q + at * GROUP,
+        add_group (codes, d, form.offset ? m : NULL, x->q + at * GROUP,
             x->scale[at], x->moment[at], y + i * y_stride + first);
       }
     }
@@ -104,22 +106,11 @@ matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
   }
 }
 
-RUNNEL_DECLARE_MATMUL (runnel_scalar_matmul_q4)
-{
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, true, 8, false);
-}
+#define DEFINE_MATMUL(kind, name)                                             \
+  RUNNEL_DECLARE_MATMUL (runnel_scalar_matmul_##name)                         \
+  {                                                                           \
+    matmul (w, x, bias, y, y_stride, tile_begin, tile_end,                    \
+        runnel_matrix_tile_form (RUNNEL_MATRIX_##kind));                      \
+  }
 
-RUNNEL_DECLARE_MATMUL (runnel_scalar_matmul_q4_offset)
-{
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, true, 0, true);
-}
-
-RUNNEL_DECLARE_MATMUL (runnel_scalar_matmul_q8)
-{
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, false, 0, false);
-}
-
-RUNNEL_DECLARE_MATMUL (runnel_scalar_matmul_q8_offset)
-{
-  matmul (w, x, bias, y, y_stride, tile_begin, tile_end, false, 0, true);
-}
+RUNNEL_FOR_EACH_TILE_KIND (DEFINE_MATMUL)
