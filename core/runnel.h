@@ -15,6 +15,7 @@
 #include "generate/sampler.h"
 #include "model/engine.h"
 #include "model/model.h"
+#include "model/random-model.h"
 #include "model/sequence.h"
 #include "text/chat-template.h"
 #include "text/detokenizer.h"

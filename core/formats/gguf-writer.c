@@ -19,7 +19,10 @@ typedef struct {
   RunnelTensorType type;
   guint n_dims;
   guint64 dims[RUNNEL_TENSOR_MAX_DIMS];
-  GBytes *data;
+  gsize bytes;
+  GBytes *data;       /* NULL: what produce gives */
+  RunnelGgufProduce produce;
+  gpointer user_data;
 } Tensor;
 
 struct _RunnelGgufWriter {
@@ -34,7 +37,7 @@ clear_tensor (void *data)
   Tensor *tensor = data;
 
   g_free (tensor->name);
-  g_bytes_unref (tensor->data);
+  g_clear_pointer (&tensor->data, g_bytes_unref);
 }
 
 RunnelGgufWriter *
@@ -160,7 +163,24 @@ runnel_gguf_writer_add_tensor (RunnelGgufWriter *self, const char *name,
   g_return_if_fail (n_dims >= 1 && n_dims <= RUNNEL_TENSOR_MAX_DIMS);
   memcpy (tensor.dims, dims, n_dims * sizeof *dims);
   tensor.name = g_strdup (name);
+  tensor.bytes = g_bytes_get_size (data);
   tensor.data = g_bytes_ref (data);
+  g_array_append_val (self->tensors, tensor);
+}
+
+void
+runnel_gguf_writer_add_produced (RunnelGgufWriter *self, const char *name,
+    RunnelTensorType type, const guint64 *dims, guint n_dims, gsize bytes,
+    RunnelGgufProduce produce, gpointer user_data)
+{
+  Tensor tensor = { NULL, type, n_dims };
+
+  g_return_if_fail (n_dims >= 1 && n_dims <= RUNNEL_TENSOR_MAX_DIMS);
+  memcpy (tensor.dims, dims, n_dims * sizeof *dims);
+  tensor.name = g_strdup (name);
+  tensor.bytes = bytes;
+  tensor.produce = produce;
+  tensor.user_data = user_data;
   g_array_append_val (self->tensors, tensor);
 }
 
@@ -191,7 +211,7 @@ make_header (RunnelGgufWriter *self)
       append_u64 (out, tensor->dims[d]);
     append_u32 (out, tensor->type);
     append_u64 (out, offset);
-    offset += g_bytes_get_size (tensor->data);
+    offset += tensor->bytes;
     offset += padding (offset);
   }
   if (self->tensors->len > 0)
@@ -217,8 +237,9 @@ write_all (int fd, const void *data, gsize size)
   return TRUE;
 }
 
+/* FALSE with errno, or with @error set when a producer failed. */
 static gboolean
-write_file (RunnelGgufWriter *self, int fd)
+write_file (RunnelGgufWriter *self, int fd, GError **error)
 {
   g_autoptr (GByteArray) header = make_header (self);
   static const guint8 zeros[ALIGNMENT];
@@ -226,12 +247,15 @@ write_file (RunnelGgufWriter *self, int fd)
   if (!write_all (fd, header->data, header->len))
     return FALSE;
   for (guint i = 0; i < self->tensors->len; i++) {
-    gsize size;
-    const void *data = g_bytes_get_data (
-        g_array_index (self->tensors, Tensor, i).data, &size);
+    const Tensor *tensor = &g_array_index (self->tensors, Tensor, i);
+    g_autoptr (GBytes) data = tensor->data ? g_bytes_ref (tensor->data)
+        : tensor->produce (tensor->user_data, error);
 
-    if (!write_all (fd, data, size) ||
-        !write_all (fd, zeros, padding (size)))
+    if (data == NULL)
+      return FALSE;
+    g_assert (g_bytes_get_size (data) == tensor->bytes);
+    if (!write_all (fd, g_bytes_get_data (data, NULL), tensor->bytes) ||
+        !write_all (fd, zeros, padding (tensor->bytes)))
       return FALSE;
   }
   return fsync (fd) == 0;
@@ -243,13 +267,14 @@ runnel_gguf_writer_save (RunnelGgufWriter *self, const char *path,
 {
   g_autofree char *temporary = g_strconcat (path, ".XXXXXX", NULL);
   int fd = g_mkstemp_full (temporary, O_RDWR | O_CLOEXEC, 0644);
+  g_autoptr (GError) wrong = NULL;
   int failure = 0;
 
   if (fd < 0) {
     failure = errno;
   } else {
-    if (!write_file (self, fd))
-      failure = errno;
+    if (!write_file (self, fd, &wrong))
+      failure = wrong != NULL ? ECANCELED : errno;
     if (close (fd) != 0 && failure == 0)
       failure = errno;
     if (failure == 0 && g_rename (temporary, path) != 0)
@@ -259,7 +284,10 @@ runnel_gguf_writer_save (RunnelGgufWriter *self, const char *path,
   }
   if (failure == 0)
     return TRUE;
-  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
-      "%s: cannot be written: %s", path, g_strerror (failure));
+  if (wrong != NULL)
+    g_propagate_error (error, g_steal_pointer (&wrong));
+  else
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "%s: cannot be written: %s", path, g_strerror (failure));
   return FALSE;
 }

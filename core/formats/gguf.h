@@ -113,6 +113,15 @@ void runnel_gguf_writer_add_int32s (RunnelGgufWriter *self, const char *key,
 void runnel_gguf_writer_add_tensor (RunnelGgufWriter *self, const char *name,
                                     RunnelTensorType type, const guint64 *dims,
                                     guint n_dims, GBytes *data);
+/* The same with data that is made when it is written, so that no more than one
+ * such tensor is in memory: @produce gives @bytes bytes, or NULL with an
+ * error. */
+typedef GBytes *(*RunnelGgufProduce) (gpointer user_data, GError **error);
+void runnel_gguf_writer_add_produced (RunnelGgufWriter *self,
+                                      const char *name, RunnelTensorType type,
+                                      const guint64 *dims, guint n_dims,
+                                      gsize bytes, RunnelGgufProduce produce,
+                                      gpointer user_data);
 gboolean runnel_gguf_writer_save (RunnelGgufWriter *self, const char *path,
                                   GError **error);
 

@@ -7,6 +7,7 @@
 #define ALPHABET_END 0x144
 
 static guint16 bytes_of[ALPHABET_END];   /* 1 + byte; 0: not in the alphabet */
+static guint16 characters_of[0x100];
 
 static gboolean
 stands_for_itself (guint byte)
@@ -22,8 +23,10 @@ fill_alphabet (void)
   if (g_once_init_enter (&ready)) {
     guint next = 0x100;
 
-    for (guint byte = 0; byte < 0x100; byte++)
-      bytes_of[stands_for_itself (byte) ? byte : next++] = 1 + byte;
+    for (guint byte = 0; byte < 0x100; byte++) {
+      characters_of[byte] = stands_for_itself (byte) ? byte : next++;
+      bytes_of[characters_of[byte]] = 1 + byte;
+    }
     g_once_init_leave (&ready, 1);
   }
 }
@@ -51,4 +54,11 @@ runnel_byte_level_decode (const char *text, gsize length, guint8 *out,
   }
   *ret_length = n;
   return TRUE;
+}
+
+gunichar
+runnel_byte_level_character (guint8 byte)
+{
+  fill_alphabet ();
+  return characters_of[byte];
 }

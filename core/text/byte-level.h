@@ -19,4 +19,7 @@ G_BEGIN_DECLS
 gboolean runnel_byte_level_decode (const char *text, gsize length, guint8 *out,
                                    gsize *ret_length);
 
+/* The character of a byte. */
+gunichar runnel_byte_level_character (guint8 byte);
+
 G_END_DECLS

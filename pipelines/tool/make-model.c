@@ -1,0 +1,90 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdio.h>
+
+#include <runnel.h>
+
+#include "json-output.h"
+#include "report.h"
+#include "verb.h"
+
+static char *type;
+
+static const GOptionEntry entries[] = {
+  { "type", 0, 0, G_OPTION_ARG_STRING, &type,
+    "Of the weights: q4_1 (the default), q4_0, q8_0, f16; all hold the same "
+    "numbers", "TYPE" },
+  G_OPTION_ENTRY_NULL
+};
+
+static gboolean
+check_arguments (const Options *options, GError **error)
+{
+  g_auto (GStrv) shapes = NULL;
+  g_autofree char *known = NULL;
+
+  if (options->n_arguments == 2)
+    return TRUE;
+  shapes = runnel_random_model_dup_shapes ();
+  known = g_strjoinv (", ", shapes);
+  report_set_usage (error, "a shape and the file to write are needed; there "
+      "are the shapes %s", known);
+  return FALSE;
+}
+
+static void
+print_json (RunnelModel *model, guint64 seed)
+{
+  g_auto (JsonOutput) json = JSON_OUTPUT_INIT;
+
+  json_begin_object (&json, NULL);
+  json_add_string (&json, "path", runnel_model_get_path (model), -1);
+  json_add_string (&json, "name", runnel_model_get_name (model), -1);
+  json_add_uint (&json, "seed", seed);
+  json_add_uint (&json, "n_parameters",
+      runnel_model_get_n_parameters (model));
+  json_add_string (&json, "content_id", runnel_model_get_content_id (model),
+      -1);
+  json_end_object (&json);
+  json_print (&json);
+}
+
+static int
+run (const Options *options)
+{
+  const guint64 seed = options->seed_given ? options->seed : 1;
+  g_autoptr (RunnelModel) model = NULL;
+  g_autoptr (GError) error = NULL;
+  const char *path;
+
+  if (!check_arguments (options, &error))
+    return report_error (error);
+  path = options->arguments[1];
+  if (!runnel_random_model_write (options->arguments[0], path, type, seed,
+          NULL, &error)
+      || (model = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, &error))
+          == NULL)
+    return report_error (error);
+  if (options->json)
+    print_json (model, seed);
+  else
+    printf ("%s: %s, %.1f million parameters\n", path,
+        runnel_model_get_name (model),
+        runnel_model_get_n_parameters (model) / 1e6);
+  return EXIT_OK;
+}
+
+const Verb verb_make_model = {
+  .name = "make-model",
+  .parameters = "SHAPE OUT",
+  .summary = "Write a model of noise, for benchmarks",
+  .details = "OUT becomes a GGUF file. Its weights and words mean nothing, but "
+    "it computes like\na real model. Shapes: pocket-0.3b, and 50m, 100m, 200m, "
+    "300m, 600m and 1.3b,\neach with 28 or 36 layers (50m-28, 50m-36, …).",
+  .uses = USES_SEED | USES_JSON,
+  .max_arguments = 2,
+  .entries = entries,
+  .run = run,
+};
