@@ -18,6 +18,7 @@ struct _RunnelCheckpoint {
   char *folder;                   /* Hugging Face */
   RunnelGguf *gguf;
   RunnelSafetensors *safetensors;
+  RunnelMnnPackage *mnn;
   RunnelHyperparameters hyperparameters;
   GStringChunk *names;
   GArray *tensors;                /* RunnelTensor */
@@ -57,5 +58,9 @@ gboolean runnel_checkpoint_read_hugging_face (RunnelCheckpoint *self,
                                               RunnelLoadMode mode,
                                               RunnelMapping **config,
                                               GError **error);
+/* *@config: the bytes of llm_config.json, which belong to the content. */
+gboolean runnel_checkpoint_read_mnn (RunnelCheckpoint *self,
+                                     RunnelLoadMode mode,
+                                     RunnelMapping **config, GError **error);
 
 G_END_DECLS

@@ -93,6 +93,24 @@ hash_part (GChecksum *hash, const guint8 *data, gsize size)
   g_checksum_update (hash, data, size);
 }
 
+/* The graph stands for the header; tensors are sampled where they come from,
+ * which makes none of them. */
+static void
+hash_mnn (RunnelCheckpoint *self, GChecksum *hash)
+{
+  const RunnelMapping *graph = runnel_mnn_package_graph (self->mnn);
+
+  hash_part (hash, runnel_mapping_data (graph), runnel_mapping_size (graph));
+  for (guint i = 0; i < self->tensors->len; i++) {
+    const RunnelMnnOrigin *from = runnel_mnn_package_origin (self->mnn, i);
+    const guint8 *data = runnel_mapping_data (from->file) + from->at;
+    gsize sample = MIN (from->bytes, SAMPLE);
+
+    hash_part (hash, data, sample);
+    hash_part (hash, data + from->bytes - sample, sample);
+  }
+}
+
 static char *
 make_content_id (RunnelCheckpoint *self, RunnelMapping *config)
 {
@@ -112,7 +130,9 @@ make_content_id (RunnelCheckpoint *self, RunnelMapping *config)
 
     hash_part (hash, header, size);
   }
-  for (guint i = 0; i < self->tensors->len; i++) {
+  if (self->mnn != NULL)
+    hash_mnn (self, hash);
+  for (guint i = 0; self->mnn == NULL && i < self->tensors->len; i++) {
     const RunnelTensor *tensor =
         &g_array_index (self->tensors, RunnelTensor, i);
     const guint8 *data = runnel_tensor_data (tensor);
@@ -145,7 +165,10 @@ runnel_checkpoint_open (const char *path, RunnelLoadMode mode, GError **error)
   self->names = g_string_chunk_new (4096);
   self->tensors = g_array_new (FALSE, FALSE, sizeof (RunnelTensor));
   self->by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  if (is_hugging_face (path)) {
+  if (runnel_mnn_package_is_at (path)) {
+    if (!runnel_checkpoint_read_mnn (self, mode, &config, error))
+      return NULL;
+  } else if (is_hugging_face (path)) {
     self->folder = g_file_test (path, G_FILE_TEST_IS_DIR) ? g_strdup (path) :
         g_path_get_dirname (path);
     if (!runnel_checkpoint_read_hugging_face (self, mode, &config, error))
@@ -171,6 +194,7 @@ runnel_checkpoint_unref (RunnelCheckpoint *self)
     return;
   g_clear_pointer (&self->gguf, runnel_gguf_unref);
   g_clear_pointer (&self->safetensors, runnel_safetensors_unref);
+  g_clear_pointer (&self->mnn, runnel_mnn_package_free);
   g_hash_table_unref (self->by_name);
   g_array_unref (self->tensors);
   g_string_chunk_free (self->names);
@@ -223,6 +247,12 @@ const char *
 runnel_checkpoint_folder (const RunnelCheckpoint *self)
 {
   return self->folder;
+}
+
+const RunnelMnnPackage *
+runnel_checkpoint_mnn (const RunnelCheckpoint *self)
+{
+  return self->mnn;
 }
 
 const char *

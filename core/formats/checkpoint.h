@@ -8,6 +8,7 @@
 #include "../model/hyperparameters.h"
 #include "gguf.h"
 #include "json.h"
+#include "mnn-package.h"
 #include "safetensors.h"
 
 G_BEGIN_DECLS
@@ -17,7 +18,8 @@ G_BEGIN_DECLS
 
 typedef struct _RunnelCheckpoint RunnelCheckpoint;
 
-/* @path: a GGUF file, a Hugging Face folder, or a .safetensors file in one. */
+/* @path: a GGUF file, a Hugging Face folder or a .safetensors file in one, an
+ * MNN package's folder or its config.json or graph. */
 RunnelCheckpoint *runnel_checkpoint_open (const char *path,
                                           RunnelLoadMode mode, GError **error);
 RunnelCheckpoint *runnel_checkpoint_ref (RunnelCheckpoint *self);
@@ -37,6 +39,10 @@ const RunnelTensor *runnel_checkpoint_nth_tensor (const RunnelCheckpoint *self,
 RunnelGguf *runnel_checkpoint_gguf (const RunnelCheckpoint *self);
 /* The folder of a Hugging Face checkpoint, else NULL. */
 const char *runnel_checkpoint_folder (const RunnelCheckpoint *self);
+/* NULL unless the checkpoint is an MNN package. Its tensors of codes are made
+ * when their data are asked for; runnel_mapping_release of all their bytes
+ * gives them back. */
+const RunnelMnnPackage *runnel_checkpoint_mnn (const RunnelCheckpoint *self);
 /* A hash of the whole header and the first and last 4 KiB of every tensor. */
 const char *runnel_checkpoint_content_id (const RunnelCheckpoint *self);
 

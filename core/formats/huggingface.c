@@ -10,105 +10,16 @@
 
 #include <string.h>
 
-#include "../error-private.h"
+#include "../error.h"
+#include "json-reader.h"
 
 typedef struct {
-  RunnelJson *json;
-  const RunnelJsonNode *root;
+  RunnelJsonReader in;
   const RunnelArchitecture *architecture;
-  GError **error;
 } Config;
 
-/* FALSE in sight of the compiler, which then sees what is initialised. */
 #define fail(self, code, ...) \
-  (runnel_set_error_about ((self)->error, code, \
-      runnel_json_name ((self)->json), __VA_ARGS__), FALSE)
-
-/* --- single values; null counts as absent --- */
-
-static const RunnelJsonNode *
-find (const RunnelJsonNode *object, const char *key)
-{
-  const RunnelJsonNode *node = runnel_json_node_member (object, key);
-
-  return node != NULL && runnel_json_node_kind (node) != RUNNEL_JSON_NULL ?
-      node : NULL;
-}
-
-static gboolean
-is_number (const RunnelJsonNode *node)
-{
-  RunnelJsonKind kind = runnel_json_node_kind (node);
-
-  return kind == RUNNEL_JSON_INTEGER || kind == RUNNEL_JSON_FLOAT;
-}
-
-static gboolean
-get_uint_or (Config *self, const RunnelJsonNode *object, const char *key,
-    gint64 max, guint fallback, guint *ret)
-{
-  const RunnelJsonNode *node = find (object, key);
-  gint64 value;
-
-  if (node == NULL) {
-    *ret = fallback;
-    return TRUE;
-  }
-  if (runnel_json_node_kind (node) != RUNNEL_JSON_INTEGER)
-    return fail (self, RUNNEL_ERROR_MALFORMED, "'%s' is no integer", key);
-  if (!runnel_json_node_int64 (node, &value) || value < 1 || value > max)
-    return fail (self, RUNNEL_ERROR_LIMIT,
-        "'%s' is %s; it must lie between 1 and %" G_GINT64_FORMAT, key,
-        runnel_json_node_digits (node), max);
-  *ret = value;
-  return TRUE;
-}
-
-static gboolean
-get_uint (Config *self, const char *key, gint64 max, guint *ret)
-{
-  if (find (self->root, key) == NULL)
-    return fail (self, RUNNEL_ERROR_MALFORMED, "'%s' is missing", key);
-  return get_uint_or (self, self->root, key, max, 0, ret);
-}
-
-static gboolean
-get_double_or (Config *self, const RunnelJsonNode *object, const char *key,
-    double fallback, double *ret)
-{
-  const RunnelJsonNode *node = find (object, key);
-
-  if (node != NULL && !is_number (node))
-    return fail (self, RUNNEL_ERROR_MALFORMED, "'%s' is no number", key);
-  *ret = node != NULL ? runnel_json_node_double (node) : fallback;
-  return TRUE;
-}
-
-static gboolean
-get_boolean_or (Config *self, const RunnelJsonNode *object, const char *key,
-    gboolean fallback, gboolean *ret)
-{
-  const RunnelJsonNode *node = find (object, key);
-
-  if (node != NULL && runnel_json_node_kind (node) != RUNNEL_JSON_BOOLEAN)
-    return fail (self, RUNNEL_ERROR_MALFORMED, "'%s' is neither true nor "
-        "false", key);
-  *ret = node != NULL ? runnel_json_node_boolean (node) : fallback;
-  return TRUE;
-}
-
-/* Borrowed, NULL when absent. */
-static gboolean
-get_string_or_null (Config *self, const RunnelJsonNode *object,
-    const char *key, const char **ret)
-{
-  const RunnelJsonNode *node = find (object, key);
-
-  if (node != NULL && runnel_json_node_kind (node) != RUNNEL_JSON_STRING)
-    return fail (self, RUNNEL_ERROR_MALFORMED, "'%s' is no string", key);
-  *ret = node != NULL ? runnel_json_node_string (node, NULL) : NULL;
-  return TRUE;
-}
+  runnel_json_reader_fail (&(self)->in, code, __VA_ARGS__)
 
 /* --- what would change the result --- */
 
@@ -137,7 +48,8 @@ is_neutral (const RunnelJsonNode *node, double neutral)
 {
   if (runnel_json_node_kind (node) == RUNNEL_JSON_BOOLEAN)
     return !runnel_json_node_boolean (node);
-  return is_number (node) && (runnel_json_node_double (node) == neutral ||
+  return runnel_json_is_number (node) &&
+      (runnel_json_node_double (node) == neutral ||
       runnel_json_node_double (node) == 0);
 }
 
@@ -151,7 +63,7 @@ refuse (Config *self, const char *key)
 static gboolean
 check_sliding_window (Config *self, const RunnelHyperparameters *hp)
 {
-  const RunnelJsonNode *types = find (self->root, "layer_types");
+  const RunnelJsonNode *types = runnel_json_find (self->in.root, "layer_types");
   gboolean use;
   guint first;
 
@@ -169,10 +81,13 @@ check_sliding_window (Config *self, const RunnelHyperparameters *hp)
         return refuse (self, "layer_types");
     }
   }
-  if (find (self->root, "sliding_window") == NULL || types != NULL)
+  if (runnel_json_find (self->in.root, "sliding_window") == NULL ||
+      types != NULL)
     return TRUE;
-  if (!get_boolean_or (self, self->root, "use_sliding_window", TRUE, &use) ||
-      !get_uint_or (self, self->root, "max_window_layers", G_MAXINT32, 0,
+  if (!runnel_json_get_boolean_or (&self->in, self->in.root,
+      "use_sliding_window", TRUE, &use) ||
+      !runnel_json_get_uint_or (&self->in, self->in.root, "max_window_layers",
+          G_MAXINT32, 0,
           &first))
     return FALSE;
   return !use || first >= hp->n_layers || refuse (self, "sliding_window");
@@ -181,7 +96,8 @@ check_sliding_window (Config *self, const RunnelHyperparameters *hp)
 static gboolean
 check_class (Config *self)
 {
-  const RunnelJsonNode *classes = find (self->root, "architectures");
+  const RunnelJsonNode *classes = runnel_json_find (self->in.root,
+      "architectures");
 
   if (classes == NULL)
     return TRUE;
@@ -205,8 +121,10 @@ check_supported (Config *self, const RunnelHyperparameters *hp)
   const char *activation;
   gboolean bias;
 
-  if (!get_string_or_null (self, self->root, "hidden_act", &activation) ||
-      !get_boolean_or (self, self->root, "attention_bias", FALSE, &bias))
+  if (!runnel_json_get_string_or_null (&self->in, self->in.root, "hidden_act",
+      &activation) ||
+      !runnel_json_get_boolean_or (&self->in, self->in.root, "attention_bias",
+          FALSE, &bias))
     return FALSE;
   if (activation != NULL && strcmp (activation, "silu") != 0 &&
       strcmp (activation, "swish") != 0)
@@ -217,7 +135,8 @@ check_supported (Config *self, const RunnelHyperparameters *hp)
       !runnel_architecture_needs (self->architecture, hp, RUNNEL_PART_Q_BIAS))
     return refuse (self, "attention_bias");
   for (guint i = 0; i < G_N_ELEMENTS (neutral_keys); i++) {
-    const RunnelJsonNode *node = find (self->root, neutral_keys[i].key);
+    const RunnelJsonNode *node = runnel_json_find (self->in.root,
+        neutral_keys[i].key);
 
     if (node != NULL && !is_neutral (node, neutral_keys[i].neutral))
       return refuse (self, neutral_keys[i].key);
@@ -242,7 +161,8 @@ check_rope_keys (Config *self, const RunnelJsonNode *rope)
     if (g_strv_contains (known, key) ||
         runnel_json_node_kind (node) == RUNNEL_JSON_NULL)
       continue;
-    if ((strcmp (key, "partial_rotary_factor") == 0 && is_number (node) &&
+    if ((strcmp (key, "partial_rotary_factor") == 0 &&
+        runnel_json_is_number (node) &&
             runnel_json_node_double (node) == 1) ||
         (strcmp (key, "truncate") == 0 && runnel_json_node_boolean (node)))
       continue;
@@ -265,8 +185,9 @@ read_rope_type (Config *self, const RunnelJsonNode *rope,
   };
   const char *name;
 
-  if (!get_string_or_null (self, rope,
-          find (rope, "rope_type") != NULL ? "rope_type" : "type", &name))
+  if (!runnel_json_get_string_or_null (&self->in, rope,
+          runnel_json_find (rope, "rope_type") != NULL ? "rope_type" : "type",
+              &name))
     return FALSE;
   for (guint i = 0; i < G_N_ELEMENTS (types); i++) {
     if (name == NULL || strcmp (name, types[i].name) == 0) {
@@ -282,7 +203,7 @@ read_rope_type (Config *self, const RunnelJsonNode *rope,
 static gboolean
 read_rope (Config *self, const char *key, RunnelHyperparameters *hp)
 {
-  const RunnelJsonNode *rope = find (self->root, key);
+  const RunnelJsonNode *rope = runnel_json_find (self->in.root, key);
 
   if (rope == NULL)
     return TRUE;
@@ -290,26 +211,30 @@ read_rope (Config *self, const char *key, RunnelHyperparameters *hp)
     return fail (self, RUNNEL_ERROR_MALFORMED, "'%s' is no object", key);
   if (!check_rope_keys (self, rope) ||
       !read_rope_type (self, rope, &hp->rope_scaling) ||
-      !get_double_or (self, rope, "rope_theta", hp->rope_base,
+      !runnel_json_get_double_or (&self->in, rope, "rope_theta", hp->rope_base,
           &hp->rope_base))
     return FALSE;
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_NONE)
     return TRUE;
-  if (!get_double_or (self, rope, "factor", 0, &hp->rope_factor))
+  if (!runnel_json_get_double_or (&self->in, rope, "factor", 0,
+      &hp->rope_factor))
     return FALSE;
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_LINEAR)
     return TRUE;
-  if (!get_uint_or (self, rope, "original_max_position_embeddings",
+  if (!runnel_json_get_uint_or (&self->in, rope,
+      "original_max_position_embeddings",
           RUNNEL_MAX_CONTEXT, hp->context_length, &hp->rope_original_context))
     return FALSE;
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_LLAMA3)
-    return get_double_or (self, rope, "low_freq_factor", 0,
+    return runnel_json_get_double_or (&self->in, rope, "low_freq_factor", 0,
             &hp->rope_low_freq_factor) &&
-        get_double_or (self, rope, "high_freq_factor", 0,
+        runnel_json_get_double_or (&self->in, rope, "high_freq_factor", 0,
             &hp->rope_high_freq_factor);
-  return get_double_or (self, rope, "beta_fast", 0, &hp->rope_beta_fast) &&
-      get_double_or (self, rope, "beta_slow", 0, &hp->rope_beta_slow) &&
-      get_double_or (self, rope, "attention_factor", 0,
+  return runnel_json_get_double_or (&self->in, rope, "beta_fast", 0,
+      &hp->rope_beta_fast) &&
+      runnel_json_get_double_or (&self->in, rope, "beta_slow", 0,
+          &hp->rope_beta_slow) &&
+      runnel_json_get_double_or (&self->in, rope, "attention_factor", 0,
           &hp->rope_attention_factor);
 }
 
@@ -319,23 +244,24 @@ read_both_ropes (Config *self, RunnelHyperparameters *hp)
 {
   RunnelHyperparameters old;
 
-  if (!get_double_or (self, self->root, "rope_theta", 10000, &hp->rope_base))
+  if (!runnel_json_get_double_or (&self->in, self->in.root, "rope_theta",
+      10000, &hp->rope_base))
     return FALSE;
   old = *hp;
   if (!read_rope (self, "rope_scaling", &old))
     return FALSE;
-  if (find (self->root, "rope_parameters") == NULL) {
+  if (runnel_json_find (self->in.root, "rope_parameters") == NULL) {
     *hp = old;
     return TRUE;
   }
   if (!read_rope (self, "rope_parameters", hp))
     return FALSE;
-  if (find (self->root, "rope_theta") != NULL &&
+  if (runnel_json_find (self->in.root, "rope_theta") != NULL &&
       old.rope_base != hp->rope_base)
     return fail (self, RUNNEL_ERROR_MISMATCH,
         "'rope_theta' is %g, but 'rope_parameters' says %g", old.rope_base,
         hp->rope_base);
-  if (find (self->root, "rope_scaling") != NULL &&
+  if (runnel_json_find (self->in.root, "rope_scaling") != NULL &&
       (old.rope_scaling != hp->rope_scaling ||
           old.rope_factor != hp->rope_factor ||
           old.rope_original_context != hp->rope_original_context))
@@ -351,26 +277,33 @@ read_sizes (Config *self, RunnelHyperparameters *hp)
 {
   guint head_dim;
 
-  if (!get_uint (self, "num_hidden_layers", RUNNEL_MAX_LAYERS,
+  if (!runnel_json_get_uint (&self->in, "num_hidden_layers", RUNNEL_MAX_LAYERS,
           &hp->n_layers) ||
-      !get_uint (self, "hidden_size", RUNNEL_MAX_EMBD, &hp->n_embd) ||
-      !get_uint (self, "intermediate_size", RUNNEL_MAX_FF, &hp->n_ff) ||
-      !get_uint (self, "num_attention_heads", RUNNEL_MAX_HEADS,
+      !runnel_json_get_uint (&self->in, "hidden_size", RUNNEL_MAX_EMBD,
+          &hp->n_embd) ||
+      !runnel_json_get_uint (&self->in, "intermediate_size", RUNNEL_MAX_FF,
+          &hp->n_ff) ||
+      !runnel_json_get_uint (&self->in, "num_attention_heads", RUNNEL_MAX_HEADS,
           &hp->n_heads) ||
-      !get_uint_or (self, self->root, "num_key_value_heads", RUNNEL_MAX_HEADS,
+      !runnel_json_get_uint_or (&self->in, self->in.root,
+          "num_key_value_heads", RUNNEL_MAX_HEADS,
           hp->n_heads, &hp->n_kv_heads) ||
-      !get_uint (self, "vocab_size", RUNNEL_MAX_VOCAB, &hp->n_vocab) ||
-      !get_uint (self, "max_position_embeddings", RUNNEL_MAX_CONTEXT,
+      !runnel_json_get_uint (&self->in, "vocab_size", RUNNEL_MAX_VOCAB,
+          &hp->n_vocab) ||
+      !runnel_json_get_uint (&self->in, "max_position_embeddings",
+          RUNNEL_MAX_CONTEXT,
           &hp->context_length))
     return FALSE;
-  if (find (self->root, "head_dim") == NULL && hp->n_embd % hp->n_heads != 0)
+  if (runnel_json_find (self->in.root, "head_dim") == NULL &&
+      hp->n_embd % hp->n_heads != 0)
     return fail (self, RUNNEL_ERROR_MISMATCH, "'head_dim' is missing, and a "
         "'hidden_size' of %u is no multiple of %u heads", hp->n_embd,
         hp->n_heads);
   head_dim = self->architecture->hf_head_dim;
   if (head_dim == 0)
     head_dim = MAX (hp->n_embd / hp->n_heads, 1);
-  if (!get_uint_or (self, self->root, "head_dim", RUNNEL_MAX_HEAD_DIM,
+  if (!runnel_json_get_uint_or (&self->in, self->in.root, "head_dim",
+      RUNNEL_MAX_HEAD_DIM,
           head_dim, &hp->head_dim))
     return FALSE;
   hp->rope_dimensions = hp->head_dim;
@@ -383,21 +316,23 @@ read_config (Config *self, RunnelHyperparameters *hp)
 {
   const char *type;
 
-  if (runnel_json_node_kind (self->root) != RUNNEL_JSON_OBJECT)
+  if (runnel_json_node_kind (self->in.root) != RUNNEL_JSON_OBJECT)
     return fail (self, RUNNEL_ERROR_MALFORMED, "is no object");
-  if (!get_string_or_null (self, self->root, "model_type", &type))
+  if (!runnel_json_get_string_or_null (&self->in, self->in.root, "model_type",
+      &type))
     return FALSE;
   if (type == NULL)
     return fail (self, RUNNEL_ERROR_MALFORMED, "'model_type' is missing");
   self->architecture = runnel_architecture_find (type,
-      runnel_json_name (self->json), self->error);
+      runnel_json_name (self->in.json), self->in.error);
   if (self->architecture == NULL)
     return FALSE;
   g_strlcpy (hp->architecture, type, sizeof hp->architecture);
   return read_sizes (self, hp) &&
-      get_double_or (self, self->root, "rms_norm_eps", 1e-6,
+      runnel_json_get_double_or (&self->in, self->in.root, "rms_norm_eps", 1e-6,
           &hp->norm_epsilon) &&
-      get_boolean_or (self, self->root, "tie_word_embeddings", FALSE,
+      runnel_json_get_boolean_or (&self->in, self->in.root,
+          "tie_word_embeddings", FALSE,
           &hp->tied) &&
       read_both_ropes (self, hp) &&
       check_supported (self, hp);
@@ -457,7 +392,7 @@ runnel_checkpoint_read_hugging_face (RunnelCheckpoint *self,
   g_autoptr (RunnelMapping) bytes =
       runnel_mapping_read (path, RUNNEL_JSON_MAX_TEXT, error);
   g_autoptr (RunnelJson) json = NULL;
-  Config reader = { NULL };
+  Config reader = { { NULL } };
 
   if (bytes == NULL)
     return FALSE;
@@ -465,9 +400,9 @@ runnel_checkpoint_read_hugging_face (RunnelCheckpoint *self,
       runnel_mapping_size (bytes), path, error);
   if (json == NULL)
     return FALSE;
-  reader.json = json;
-  reader.root = runnel_json_root (json);
-  reader.error = error;
+  reader.in.json = json;
+  reader.in.root = runnel_json_root (json);
+  reader.in.error = error;
   if (!read_config (&reader, &self->hyperparameters) ||
       !runnel_checkpoint_check_hyperparameters (self, error))
     return FALSE;

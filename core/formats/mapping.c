@@ -19,6 +19,13 @@ struct _RunnelMapping {
   const guint8 *data;
   gsize size;
   GBytes *bytes;   /* whose bytes they are; NULL when they are our pages */
+
+  RunnelMappingFill fill;   /* NULL: they are there from the start */
+  gpointer user_data;
+  GDestroyNotify destroy;
+  gboolean again;
+  GMutex mutex;             /* guards the making and the giving back */
+  gint filled;              /* atomic; set with the mutex */
 };
 
 GType
@@ -161,6 +168,37 @@ runnel_mapping_new_from_bytes (GBytes *bytes, const char *name)
 }
 
 RunnelMapping *
+runnel_mapping_new_filled (gsize size, const char *name,
+    RunnelMappingFill fill, gpointer user_data, GDestroyNotify destroy,
+    gboolean again, GError **error)
+{
+  RunnelMapping *self;
+  void *pages;
+
+  g_return_val_if_fail (size > 0 && fill != NULL, NULL);
+  pages = mmap (NULL, size, PROT_READ | PROT_WRITE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+        "%s: no address space for %" G_GSIZE_FORMAT " bytes: %s", name, size,
+        g_strerror (errno));
+    if (destroy != NULL)
+      destroy (user_data);
+    return NULL;
+  }
+#ifdef MADV_HUGEPAGE
+  madvise (pages, size, MADV_HUGEPAGE);
+#endif
+  self = mapping_new (pages, size, NULL, name);
+  self->fill = fill;
+  self->user_data = user_data;
+  self->destroy = destroy;
+  self->again = again;
+  g_mutex_init (&self->mutex);
+  return self;
+}
+
+RunnelMapping *
 runnel_mapping_ref (RunnelMapping *self)
 {
   g_atomic_ref_count_inc (&self->ref_count);
@@ -176,13 +214,30 @@ runnel_mapping_unref (RunnelMapping *self)
     g_bytes_unref (self->bytes);
   else
     munmap ((void *) self->data, self->size);
+  if (self->fill != NULL)
+    g_mutex_clear (&self->mutex);
+  if (self->destroy != NULL)
+    self->destroy (self->user_data);
   g_free (self->name);
   g_free (self);
+}
+
+static void
+make_bytes (RunnelMapping *self)
+{
+  g_mutex_lock (&self->mutex);
+  if (!g_atomic_int_get (&self->filled)) {
+    self->fill ((guint8 *) self->data, self->user_data);
+    g_atomic_int_set (&self->filled, TRUE);
+  }
+  g_mutex_unlock (&self->mutex);
 }
 
 const guint8 *
 runnel_mapping_data (const RunnelMapping *self)
 {
+  if (self->fill != NULL && !g_atomic_int_get (&self->filled))
+    make_bytes ((RunnelMapping *) self);
   return self->data;
 }
 
@@ -198,6 +253,17 @@ runnel_mapping_name (const RunnelMapping *self)
   return self->name;
 }
 
+static void
+forget_bytes (RunnelMapping *self)
+{
+  g_mutex_lock (&self->mutex);
+  if (g_atomic_ref_count_compare (&self->ref_count, 1)) {
+    madvise ((void *) self->data, self->size, MADV_DONTNEED);
+    g_atomic_int_set (&self->filled, FALSE);
+  }
+  g_mutex_unlock (&self->mutex);
+}
+
 void
 runnel_mapping_release (RunnelMapping *self, gsize offset, gsize length)
 {
@@ -205,7 +271,9 @@ runnel_mapping_release (RunnelMapping *self, gsize offset, gsize length)
   gsize begin, end;
 
   g_return_if_fail (offset <= self->size && length <= self->size - offset);
-  if (self->bytes != NULL)
+  if (self->fill != NULL && self->again && length == self->size)
+    forget_bytes (self);
+  if (self->bytes != NULL || self->fill != NULL)
     return;
   begin = (offset + page - 1) / page * page;
   end = offset + length;

@@ -44,6 +44,29 @@ runnel_pretokenizer_from_name (const char *name, gsize length,
   return FALSE;
 }
 
+#define WORDS "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+#define REST "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+gboolean
+runnel_pretokenizer_from_pattern (const char *pattern, gsize length,
+                                  RunnelPretokenizer *ret)
+{
+  static const struct { const char *pattern; RunnelPretokenizer pre; }
+  known[] = {
+    { WORDS "\\p{N}" REST, RUNNEL_PRETOKENIZER_QWEN2 },
+    { WORDS "\\p{N}{1,3}" REST, RUNNEL_PRETOKENIZER_LLAMA_BPE },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (known); i++) {
+    if (strlen (known[i].pattern) == length
+        && memcmp (known[i].pattern, pattern, length) == 0) {
+      *ret = known[i].pre;
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
 const char *
 runnel_pretokenizer_name (RunnelPretokenizer self)
 {

@@ -21,6 +21,9 @@ typedef enum {
 /* By the name GGUF files use: "qwen2", "smollm", "gpt-2", "llama-bpe". */
 gboolean runnel_pretokenizer_from_name (const char *name, gsize length,
                                         RunnelPretokenizer *ret);
+/* By the regular expression of a tokenizer.json that has one. */
+gboolean runnel_pretokenizer_from_pattern (const char *pattern, gsize length,
+                                           RunnelPretokenizer *ret);
 const char *runnel_pretokenizer_name (RunnelPretokenizer self);
 
 /* Whether the text is normalised to NFC first. */

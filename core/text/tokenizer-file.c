@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "tokenizer-private.h"
+#include "tokenizer-mtok.h"
 
 #include <string.h>
 
@@ -80,6 +81,22 @@ runnel_tokenizer_new_from_folder (const char *folder, guint n_vocab,
   return new_from_folder (NULL, folder, n_vocab, error);
 }
 
+static RunnelTokenizer *
+new_from_mnn (const RunnelMnnPackage *package, const char *architecture,
+              guint n_vocab, GError **error)
+{
+  RunnelMtokContext context = {
+    architecture, runnel_mnn_package_jinja (package, "chat_template"),
+    runnel_mnn_package_jinja (package, "bos"),
+    runnel_mnn_package_jinja (package, "eos"), n_vocab,
+  };
+  g_autoptr (RunnelMapping) file = runnel_mapping_open (
+      runnel_mnn_package_tokenizer_path (package), RUNNEL_LOAD_MODE_MAP, error);
+
+  return file != NULL ? runnel_tokenizer_new_from_mtok (file, &context, error)
+                      : NULL;
+}
+
 /* A GGUF file has a row for every id, and no other rows; a folder may leave
  * the last ids of the model without a token. */
 RunnelTokenizer *
@@ -87,8 +104,13 @@ runnel_tokenizer_new_from_checkpoint (RunnelCheckpoint *from, GError **error)
 {
   guint n_vocab = runnel_checkpoint_hyperparameters (from)->n_vocab;
   const RunnelGguf *gguf = runnel_checkpoint_gguf (from);
+  const RunnelMnnPackage *mnn = runnel_checkpoint_mnn (from);
   g_autoptr (RunnelTokenizer) self = NULL;
 
+  if (mnn != NULL)
+    return new_from_mnn (mnn,
+                         runnel_checkpoint_hyperparameters (from)->architecture,
+                         n_vocab, error);
   if (gguf == NULL)
     return runnel_tokenizer_new_from_folder (runnel_checkpoint_folder (from),
                                              n_vocab, error);
@@ -120,9 +142,14 @@ new_from_mapping (RunnelMapping *mapping, const char *path, GError **error)
 
     return gguf != NULL ? runnel_tokenizer_new_from_gguf (gguf, error) : NULL;
   }
+  if (runnel_tokenizer_is_mtok ((const guint8 *) text, size))
+    return runnel_tokenizer_new_from_mtok (mapping,
+                                           &(RunnelMtokContext) { NULL },
+                                           error);
   if (!g_str_has_suffix (name, ".json")) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-                 "%s: is neither a GGUF file nor a .json file", path);
+                 "%s: is neither a GGUF file, nor a .json file, nor a "
+                 "tokenizer of MNN's", path);
     return NULL;
   }
   json = runnel_json_parse (text, size, path, error);
@@ -137,8 +164,9 @@ new_from_mapping (RunnelMapping *mapping, const char *path, GError **error)
 
 /**
  * runnel_tokenizer_new_from_file:
- * @path: (type filename): a GGUF file, a tokenizer.json, or a Hugging Face
- *   folder; of a .safetensors file the folder it lies in
+ * @path: (type filename): a GGUF file, a tokenizer.json, a tokenizer.mtok, a
+ *   Hugging Face folder, or an MNN package's folder; of a .safetensors file
+ *   the folder it lies in
  * @error: return location
  *
  * Reads a tokenizer. Beside a file named `tokenizer.json` and in a folder,
@@ -161,6 +189,13 @@ runnel_tokenizer_new_from_file (const char *path, GError **error)
 
   g_return_val_if_fail (path != NULL, NULL);
 
+  if (runnel_mnn_package_is_at (path)) {
+    g_autoptr (RunnelCheckpoint) package =
+        runnel_checkpoint_open (path, RUNNEL_LOAD_MODE_MAP, error);
+
+    return package != NULL
+        ? runnel_tokenizer_new_from_checkpoint (package, error) : NULL;
+  }
   if (g_file_test (path, G_FILE_TEST_IS_DIR))
     return runnel_tokenizer_new_from_folder (path, 0, error);
   if (g_str_has_suffix (path, ".safetensors")) {

@@ -14,12 +14,6 @@ typedef const RunnelJsonNode Node;
 
 #define SUPPORTED "supported are those of Qwen2 and Qwen3, SmolLM2, GPT-2 " \
   "and Llama 3"
-#define WORDS "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-#define REST "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-
-static const char qwen2_pattern[] = WORDS "\\p{N}" REST;
-static const char llama_pattern[] = WORDS "\\p{N}{1,3}" REST;
-
 #define EXCERPT 200
 
 char *
@@ -158,15 +152,7 @@ recognize (Node *stage, RunnelPretokenizer *ret)
   }
   if (pattern == NULL || !is_byte_level (second, FALSE))
     return FALSE;
-  if (strcmp (pattern, qwen2_pattern) == 0) {
-    *ret = RUNNEL_PRETOKENIZER_QWEN2;
-    return TRUE;
-  }
-  if (strcmp (pattern, llama_pattern) == 0) {
-    *ret = RUNNEL_PRETOKENIZER_LLAMA_BPE;
-    return TRUE;
-  }
-  return FALSE;
+  return runnel_pretokenizer_from_pattern (pattern, strlen (pattern), ret);
 }
 
 /* What to call a pre-tokenizer that is none of ours: the pattern if it has

@@ -160,26 +160,6 @@ count_ids (const RunnelTokenizerFiles *files, Node *vocab, Node *added,
   return TRUE;
 }
 
-static gboolean
-set_token (const RunnelJson *json, RunnelTokenText *tokens, gsize id,
-           const char *text, gsize length, RunnelTokenType type,
-           GError **error)
-{
-  RunnelTokenText *token = &tokens[id];
-
-  if (token->text != NULL
-      && (type == RUNNEL_TOKEN_NORMAL || token->type != RUNNEL_TOKEN_NORMAL
-          || token->length != length
-          || memcmp (token->text, text, length) != 0)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-                 "%s: two tokens have the id %" G_GSIZE_FORMAT,
-                 runnel_json_name (json), id);
-    return FALSE;
-  }
-  *token = (RunnelTokenText) { text, length, type };
-  return TRUE;
-}
-
 /* Checks an added token and enters it into the table. */
 static gboolean
 read_added (const RunnelJson *json, Node *node, RunnelTokenText *tokens,
@@ -208,10 +188,11 @@ read_added (const RunnelJson *json, Node *node, RunnelTokenText *tokens,
   /* count_ids has seen that there is one and that it fits. */
   if (!runnel_json_node_int64 (member (node, "id"), &id))
     return FALSE;
-  return set_token (json, tokens, id, text, length,
-                    is_true (node, "special") ? RUNNEL_TOKEN_CONTROL
-                                              : RUNNEL_TOKEN_USER_DEFINED,
-                    error);
+  return runnel_token_text_set (tokens, id, text, length,
+                                is_true (node, "special")
+                                    ? RUNNEL_TOKEN_CONTROL
+                                    : RUNNEL_TOKEN_USER_DEFINED,
+                                runnel_json_name (json), error);
 }
 
 /* Tokens with "normalized" are searched for in normalised text, so their own
@@ -270,8 +251,8 @@ read_vocabulary (RunnelTokenizerParts *parts,
     gint64 id = 0;
 
     runnel_json_node_int64 (runnel_json_node_value (vocab, i), &id);
-    if (!set_token (files->tokenizer, tokens, id, text, length,
-                    RUNNEL_TOKEN_NORMAL, error))
+    if (!runnel_token_text_set (tokens, id, text, length, RUNNEL_TOKEN_NORMAL,
+                                runnel_json_name (files->tokenizer), error))
       return FALSE;
   }
   for (gsize i = 0; i < n_added; i++)

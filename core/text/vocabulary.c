@@ -196,6 +196,25 @@ add_token (RunnelVocabulary *self, guint id, const RunnelTokenText *token,
   return TRUE;
 }
 
+gboolean
+runnel_token_text_set (RunnelTokenText *tokens, gsize id, const char *text,
+                       gsize length, RunnelTokenType type, const char *name,
+                       GError **error)
+{
+  RunnelTokenText *token = &tokens[id];
+
+  if (token->text != NULL
+      && (type == RUNNEL_TOKEN_NORMAL || token->type != RUNNEL_TOKEN_NORMAL
+          || token->length != length
+          || memcmp (token->text, text, length) != 0)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+                 "%s: two tokens have the id %" G_GSIZE_FORMAT, name, id);
+    return FALSE;
+  }
+  *token = (RunnelTokenText) { text, length, type };
+  return TRUE;
+}
+
 RunnelVocabulary *
 runnel_vocabulary_new (const RunnelTokenText *tokens, gsize n,
                        const char *name, GError **error)

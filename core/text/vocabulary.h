@@ -29,6 +29,14 @@ typedef struct {
   RunnelTokenType type;
 } RunnelTokenText;
 
+/* Enters a token into a table that has room for its id. An added one may
+ * repeat the normal one of the same id and text. @name is what errors call the
+ * file. */
+gboolean runnel_token_text_set (RunnelTokenText *tokens, gsize id,
+                                const char *text, gsize length,
+                                RunnelTokenType type, const char *name,
+                                GError **error);
+
 typedef struct _RunnelVocabulary RunnelVocabulary;
 
 /* @name is what errors call the file. */
