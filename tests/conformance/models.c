@@ -10,8 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/sequence.h"
-#include "npz.h"
+#include "logits.h"
 
 static guint passed, failed, not_run;
 
@@ -20,27 +19,8 @@ static const char *const models[] = {
   "qwen3-tiny",
 };
 
-typedef struct {
-  double max, squares;
-  gsize n;
-} Deviation;
-
 static void
-compare (Deviation *deviation, const float *ours, const float *theirs, gsize n)
-{
-  for (gsize i = 0; i < n; i++) {
-    double d = fabs ((double) ours[i] - theirs[i]);
-
-    /* Written so that NaN fails. */
-    if (!(d <= deviation->max))
-      deviation->max = d;
-    deviation->squares += d * d;
-  }
-  deviation->n += n;
-}
-
-static void
-report (const char *name, const Deviation *deviation, double max, double rms)
+report (const char *name, const LogitsDeviation *deviation, double max, double rms)
 {
   double got = sqrt (deviation->squares / deviation->n);
   gboolean ok = deviation->n > 0 && deviation->max <= max && got <= rms;
@@ -48,55 +28,6 @@ report (const char *name, const Deviation *deviation, double max, double rms)
   printf ("  %-34s max %.3g (bound %.3g), rms %.3g (bound %.3g): %s\n", name,
       deviation->max, max, got, rms, ok ? "ok" : "FAILED");
   *(ok ? &passed : &failed) += 1;
-}
-
-static float *
-forward (RunnelEngine *engine, const gint32 *ids, gsize n, gsize n_vocab,
-         GError **error)
-{
-  g_autoptr (RunnelSequence) sequence = runnel_sequence_new (engine, 0, error);
-  g_autofree float *logits = g_new (float, n * n_vocab);
-
-  if (sequence == NULL || !runnel_sequence_forward (sequence, ids, n, logits,
-          n * n_vocab, error))
-    return NULL;
-  return g_steal_pointer (&logits);
-}
-
-/* Arrays logits_N cover all positions, logits_64_at_pos those of pos_64. */
-static gboolean
-compare_reference (RunnelEngine *engine, Npz *ids, Npz *reference,
-                   gsize n_vocab, Deviation *deviation, GError **error)
-{
-  static const guint lengths[] = { 1, 17, 64 };
-
-  for (guint i = 0; i < G_N_ELEMENTS (lengths); i++) {
-    g_autofree char *ids_name = g_strdup_printf ("ids_%u", lengths[i]);
-    g_autofree char *all = g_strdup_printf ("logits_%u", lengths[i]);
-    g_autofree char *some = g_strdup_printf ("%s_at_pos", all);
-    g_autofree char *pos = g_strdup_printf ("pos_%u", lengths[i]);
-    g_autofree gint32 *tokens = npz_dup_ints (npz_find (ids, ids_name));
-    g_autofree float *ours = forward (engine, tokens, lengths[i], n_vocab,
-        error);
-    const NpzArray *whole = npz_find (reference, all);
-    const NpzArray *part = npz_find (reference, some);
-
-    if (ours == NULL)
-      return FALSE;
-    if (whole != NULL) {
-      g_autofree float *theirs = npz_dup_floats (whole);
-
-      compare (deviation, ours, theirs, whole->n);
-    } else if (part != NULL) {
-      g_autofree float *theirs = npz_dup_floats (part);
-      g_autofree gint32 *at = npz_dup_ints (npz_find (reference, pos));
-
-      for (gsize k = 0; k < part->dims[0]; k++)
-        compare (deviation, ours + at[k] * n_vocab, theirs + k * n_vocab,
-            n_vocab);
-    }
-  }
-  return TRUE;
 }
 
 static void
@@ -108,7 +39,7 @@ check (const char *name, const char *path, Npz *ids, const char *reference,
   g_autoptr (RunnelModel) model = NULL;
   g_autoptr (RunnelBackend) backend = NULL;
   g_autoptr (RunnelEngine) engine = NULL;
-  Deviation deviation = { 0 };
+  LogitsDeviation deviation = { 0 };
 
   if (npz == NULL) {
     printf ("  %-34s not run: %s\n", name, error->message);
@@ -121,7 +52,7 @@ check (const char *name, const char *path, Npz *ids, const char *reference,
   if (backend != NULL)
     engine = runnel_engine_get (model, backend, kv_type, NULL, NULL, NULL,
         &error);
-  if (engine == NULL || !compare_reference (engine, ids, npz,
+  if (engine == NULL || !logits_compare (engine, ids, npz,
           runnel_model_get_n_vocab (model), &deviation, &error)) {
     printf ("  %-34s FAILED: %s\n", name, error->message);
     failed++;

@@ -1,0 +1,22 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * Logits of token sequences against stored ones.
+ */
+#pragma once
+
+#include "model/sequence.h"
+#include "npz.h"
+
+typedef struct {
+  double max, squares;
+  gsize n;
+} LogitsDeviation;
+
+/* Adds to @deviation what the logits of the sequences ids_1, ids_17 and ids_64
+ * differ from those of @reference: arrays logits_N cover all positions,
+ * logits_64_at_pos those of pos_64. */
+gboolean logits_compare (RunnelEngine *engine, Npz *ids, Npz *reference,
+                         gsize n_vocab, LogitsDeviation *deviation,
+                         GError **error);
