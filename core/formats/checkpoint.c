@@ -255,6 +255,16 @@ runnel_checkpoint_mnn (const RunnelCheckpoint *self)
   return self->mnn;
 }
 
+const RunnelMnnRounding *
+runnel_checkpoint_nth_rounding (const RunnelCheckpoint *self, gsize i)
+{
+  const RunnelMnnOrigin *origin = self->mnn != NULL ?
+      runnel_mnn_package_origin (self->mnn, i) : NULL;
+
+  return origin != NULL && origin->rounding.n_rounded > 0 ?
+      &origin->rounding : NULL;
+}
+
 const char *
 runnel_checkpoint_content_id (const RunnelCheckpoint *self)
 {

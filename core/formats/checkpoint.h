@@ -43,6 +43,10 @@ const char *runnel_checkpoint_folder (const RunnelCheckpoint *self);
  * when their data are asked for; runnel_mapping_release of all their bytes
  * gives them back. */
 const RunnelMnnPackage *runnel_checkpoint_mnn (const RunnelCheckpoint *self);
+/* What scales and offsets of the nth tensor lost when it was made; NULL when it
+ * is as the file has it. */
+const RunnelMnnRounding *
+runnel_checkpoint_nth_rounding (const RunnelCheckpoint *self, gsize i);
 /* A hash of the whole header and the first and last 4 KiB of every tensor. */
 const char *runnel_checkpoint_content_id (const RunnelCheckpoint *self);
 

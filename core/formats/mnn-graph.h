@@ -47,7 +47,7 @@ typedef struct {
 typedef struct {
   guint rows, columns;
   RunnelFlatVector inside;
-  guint64 at;                  /* in the file of weights, when inside is empty */
+  guint64 at;                  /* in the file of weights; inside is empty */
 } RunnelMnnTable;
 
 typedef struct {

@@ -77,6 +77,12 @@ runnel_mnn_package_free (RunnelMnnPackage *self)
   g_free (self);
 }
 
+const char *
+runnel_mnn_package_folder (const RunnelMnnPackage *self)
+{
+  return self->folder;
+}
+
 const RunnelMapping *
 runnel_mnn_package_graph (const RunnelMnnPackage *self)
 {

@@ -27,6 +27,7 @@ gboolean runnel_mnn_package_is_at (const char *path);
 
 void runnel_mnn_package_free (RunnelMnnPackage *self);
 
+const char *runnel_mnn_package_folder (const RunnelMnnPackage *self);
 const RunnelMapping *runnel_mnn_package_graph (const RunnelMnnPackage *self);
 /* Of the checkpoint's nth tensor. */
 const RunnelMnnOrigin *runnel_mnn_package_origin (const RunnelMnnPackage *self,

@@ -66,16 +66,27 @@ static void
 add_tensors (GVariantBuilder *builder, const RunnelCheckpoint *checkpoint)
 {
   GVariantBuilder tensors;
-  guint64 bytes = 0;
+  guint64 bytes = 0, n_rounded = 0;
+  double max_error = 0;
 
   g_variant_builder_init (&tensors, G_VARIANT_TYPE ("a(ssatt)"));
   for (gsize i = 0; i < runnel_checkpoint_n_tensors (checkpoint); i++) {
     const RunnelTensor *tensor = runnel_checkpoint_nth_tensor (checkpoint, i);
+    const RunnelMnnRounding *rounding
+        = runnel_checkpoint_nth_rounding (checkpoint, i);
 
     g_variant_builder_add_value (&tensors, describe_tensor (tensor));
     bytes += tensor->bytes;
+    if (rounding != NULL) {
+      n_rounded += rounding->n_rounded;
+      max_error = MAX (max_error, rounding->max_error);
+    }
   }
   add (builder, "tensor_bytes", g_variant_new_uint64 (bytes));
+  if (n_rounded > 0) {
+    add (builder, "n_rounded", g_variant_new_uint64 (n_rounded));
+    add (builder, "rounding", g_variant_new_double (max_error));
+  }
   add (builder, "tensors", g_variant_builder_end (&tensors));
 }
 
@@ -90,7 +101,9 @@ add_tensors (GVariantBuilder *builder, const RunnelCheckpoint *checkpoint)
  * rope_dimensions (u each), tied (b), norm_epsilon, rope_base, rope_factor (d
  * each; the last one only with scaling), rope_scaling (s: none, linear, yarn,
  * llama3), and tensors (a(ssatt): name by GGUF's convention, type, dimensions
- * with the length of a row first, bytes). More may come.
+ * with the length of a row first, bytes). Where scales of an MNN package do
+ * not fit the half floats they are kept in, n_rounded (t) says how many, and
+ * rounding (d) the largest relative error of one. More may come.
  *
  * Returns: (transfer full): a dictionary of the type a{sv}
  *
@@ -109,7 +122,7 @@ runnel_model_describe (RunnelModel *self)
   checkpoint = runnel_model_get_checkpoint (self);
   gguf = runnel_checkpoint_gguf (checkpoint);
   format = gguf ? g_strdup_printf ("GGUF %u", runnel_gguf_version (gguf))
-      : g_strdup ("safetensors");
+      : g_strdup (runnel_checkpoint_mnn (checkpoint) ? "MNN" : "safetensors");
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   add (&builder, "name", g_variant_new_take_string (
           g_utf8_make_valid (runnel_model_get_name (self), -1)));

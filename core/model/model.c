@@ -65,12 +65,14 @@ static char *
 dup_name (RunnelCheckpoint *checkpoint)
 {
   RunnelGguf *gguf = runnel_checkpoint_gguf (checkpoint);
+  const RunnelMnnPackage *mnn = runnel_checkpoint_mnn (checkpoint);
   char *name = NULL;
 
   if (gguf != NULL)
     runnel_gguf_dup_string_or_null (gguf, "general.name", &name, NULL);
   if (name == NULL)
-    name = g_path_get_basename (runnel_checkpoint_path (checkpoint));
+    name = g_path_get_basename (mnn != NULL ? runnel_mnn_package_folder (mnn)
+        : runnel_checkpoint_path (checkpoint));
   return name;
 }
 
@@ -90,8 +92,8 @@ count_parameters (RunnelCheckpoint *checkpoint)
 
 /**
  * runnel_model_open:
- * @path: (type filename): a GGUF file, a Hugging Face folder, or a
- *   .safetensors file in one
+ * @path: (type filename): a GGUF file, a Hugging Face folder or a .safetensors
+ *   file in one, or the folder of an MNN package
  * @mode: how it comes into memory
  * @error: return location for a #GError
  *

@@ -161,18 +161,23 @@ print_shape (GVariant *description)
 }
 
 static void
-print_types (GVariant *tensors)
+print_types (GVariant *description, GVariant *tensors)
 {
   g_autoptr (GArray) sums = sum_types (tensors);
+  guint64 n_rounded = 0;
 
   printf ("tensors          %" G_GSIZE_FORMAT "\n",
       g_variant_n_children (tensors));
   for (guint i = 0; i < sums->len; i++) {
     const TypeSum *sum = &g_array_index (sums, TypeSum, i);
 
-    printf ("  %-14s %5u  %9.2f MiB\n", sum->type, sum->n,
+    printf ("  %-15s %4u  %9.2f MiB\n", sum->type, sum->n,
         sum->bytes / 1048576.0);
   }
+  if (g_variant_lookup (description, "n_rounded", "t", &n_rounded))
+    printf ("  rounded        %" G_GUINT64_FORMAT " scales and offsets to half "
+        "floats, by at most %.2g of their value\n", n_rounded,
+        get_double (description, "rounding"));
 }
 
 static void
@@ -220,7 +225,7 @@ print_text (GVariant *description, RunnelTokenizer *tokenizer)
   printf ("parameters       %.2f million in %.2f MiB, %.2f bits each\n",
       n_parameters / 1e6, bytes / 1048576.0, 8.0 * bytes / n_parameters);
   print_shape (description);
-  print_types (tensors);
+  print_types (description, tensors);
   print_tokenizer (tokenizer);
   if (show_tensors)
     print_tensors (tensors);
@@ -315,8 +320,9 @@ const Verb verb_inspect = {
   .name = "inspect",
   .parameters = "[FILE]",
   .summary = "What a model file holds",
-  .details = "FILE is a GGUF file, a Hugging Face folder, or a .safetensors "
-    "file in one.\nOnly its header and vocabulary are read.",
+  .details = "FILE is a GGUF file, a Hugging Face folder or a .safetensors "
+    "file in one, or\nthe folder of an MNN package. Only its header and "
+    "vocabulary are read.",
   .uses = USES_MODEL | USES_JSON,
   .max_arguments = 1,
   .entries = entries,

@@ -7,7 +7,8 @@
 #include <math.h>
 
 static void
-compare (LogitsDeviation *deviation, const float *ours, const float *theirs, gsize n)
+compare (LogitsDeviation *deviation, const float *ours, const float *theirs,
+         gsize n)
 {
   for (gsize i = 0; i < n; i++) {
     double d = fabs ((double) ours[i] - theirs[i]);

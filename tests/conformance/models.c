@@ -20,7 +20,8 @@ static const char *const models[] = {
 };
 
 static void
-report (const char *name, const LogitsDeviation *deviation, double max, double rms)
+report (const char *name, const LogitsDeviation *deviation, double max,
+        double rms)
 {
   double got = sqrt (deviation->squares / deviation->n);
   gboolean ok = deviation->n > 0 && deviation->max <= max && got <= rms;
