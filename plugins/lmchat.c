@@ -349,6 +349,22 @@ fail_without_model (GstLmChat *self)
   return GST_FLOW_ERROR;
 }
 
+/* An empty text would be an empty reply, which says nothing of the cause. */
+static gboolean
+check_rendered (GstLmChat *self, RunnelRenderedText *rendered, GError **error)
+{
+  gsize length;
+
+  runnel_rendered_text_get_text (rendered, &length);
+  if (length > 0)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_TEMPLATE,
+               "%s makes no text of these messages",
+               self->template != NULL ? "the file of the property template"
+                                      : "the model's chat template");
+  return FALSE;
+}
+
 static GstBuffer *
 make_output (GstBuffer *buffer, RunnelRenderedText *rendered)
 {
@@ -384,7 +400,7 @@ gst_lm_chat_process (GstLmFilter *filter, GstBuffer *buffer)
   input = read_input (self, request, &error);
   if (input != NULL)
     rendered = render (self, model, request, input, &error);
-  if (rendered == NULL)
+  if (rendered == NULL || !check_rendered (self, rendered, &error))
     return gst_lm_filter_fail (filter, g_steal_pointer (&request), error);
   if (keep_turns)
     begin_turn (self, gst_lm_buffer_get_request_meta (request)->id, input);

@@ -59,6 +59,7 @@ struct _GstLmDecode {
 
   /* object lock */
   RunnelGenerationParams *params;
+  GstStructure *logit_bias; /* as it was set: its fields may be wrong */
   GstLmBackend backend;
   guint threads;
   GstLmKernels kernels;
@@ -272,6 +273,24 @@ move_sequence (GstLmDecode *self, RunnelSequence *taken,
       NULL;
 }
 
+/* The element's properties, and what the request overrides. */
+static RunnelGenerationParams *
+copy_params (GstLmDecode *self, const GstLmRequestMeta *meta, GError **error)
+{
+  g_autoptr (RunnelGenerationParams) params = NULL;
+  g_autoptr (GstStructure) bias = NULL;
+
+  GST_OBJECT_LOCK (self);
+  params = runnel_generation_params_copy (self->params);
+  bias = self->logit_bias ? gst_structure_copy (self->logit_bias) : NULL;
+  GST_OBJECT_UNLOCK (self);
+  if (!gst_lm_decode_params_set_bias (params, bias, error)
+      || !gst_lm_decode_params_override (params, GST_ELEMENT (self), meta,
+          error))
+    return NULL;
+  return g_steal_pointer (&params);
+}
+
 /* Makes the generation, unless the request has been cancelled already.
  * @sequence is taken. */
 static gboolean
@@ -282,17 +301,14 @@ begin_reply (GstLmDecode *self, Reply *reply, RunnelSequence *sequence,
   g_autoptr (RunnelGeneration) generation = NULL;
   gboolean is_cancelled;
 
-  GST_OBJECT_LOCK (self);
-  params = runnel_generation_params_copy (self->params);
-  GST_OBJECT_UNLOCK (self);
-  sequence = move_sequence (self, sequence, cancellable, error);
-  if (!sequence)
-    return FALSE;
-  if (!gst_lm_decode_params_override (params, GST_ELEMENT (self), reply->meta,
-          error)) {
+  params = copy_params (self, reply->meta, error);
+  if (!params) {
     g_object_unref (sequence);
     return FALSE;
   }
+  sequence = move_sequence (self, sequence, cancellable, error);
+  if (!sequence)
+    return FALSE;
   generation = runnel_generation_new (sequence, params, error);
   if (!generation)
     return FALSE;
@@ -488,6 +504,10 @@ gst_lm_decode_set_property (GObject *object, guint id, const GValue *value,
     case PROP_STATS:
       self->stats = g_value_get_boolean (value);
       break;
+    case GST_LM_DECODE_PARAM_LOGIT_BIAS:
+      g_clear_pointer (&self->logit_bias, gst_structure_free);
+      self->logit_bias = g_value_dup_boxed (value);
+      break;
     default:
       gst_lm_decode_params_set (self->params, id, value);
   }
@@ -519,6 +539,9 @@ gst_lm_decode_get_property (GObject *object, guint id, GValue *value,
     case PROP_STATS:
       g_value_set_boolean (value, self->stats);
       break;
+    case GST_LM_DECODE_PARAM_LOGIT_BIAS:
+      g_value_set_boxed (value, self->logit_bias);
+      break;
     default:
       gst_lm_decode_params_get (self->params, id, value);
   }
@@ -531,6 +554,7 @@ gst_lm_decode_finalize (GObject *object)
   GstLmDecode *self = GST_LM_DECODE (object);
 
   runnel_generation_params_free (self->params);
+  g_clear_pointer (&self->logit_bias, gst_structure_free);
   G_OBJECT_CLASS (gst_lm_decode_parent_class)->finalize (object);
 }
 
@@ -591,4 +615,5 @@ static void
 gst_lm_decode_init (GstLmDecode *self)
 {
   self->params = runnel_generation_params_new ();
+  self->logit_bias = gst_structure_new_empty ("bias");
 }

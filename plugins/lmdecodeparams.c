@@ -111,41 +111,49 @@ gst_lm_decode_params_install (GObjectClass *klass)
   install_drawing (klass, defaults->sampler);
 }
 
-/* Token ids are the names of the fields. A name that is none gives id −1 and
- * a value that is no number gives NaN: the sampler's check refuses both, so
- * that a bad bias fails the request it is for. */
-static void
-set_logit_bias (RunnelSamplerParams *params, const GstStructure *bias)
+/* Token ids are the names of the fields. */
+static gboolean
+parse_bias (const GstStructure *bias, const char *name, RunnelLogitBias *ret,
+            GError **error)
+{
+  const GValue *value = gst_structure_get_value (bias, name);
+  g_auto (GValue) number = G_VALUE_INIT;
+  guint64 token;
+
+  if (!g_ascii_string_to_unsigned (name, 10, 0, G_MAXINT32, &token, NULL)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "logit-bias: the field '%s' is named by no token id; fields are such "
+        "as 198=-5.0", name);
+    return FALSE;
+  }
+  g_value_init (&number, G_TYPE_FLOAT);
+  if (!g_value_transform (value, &number)
+      || !(g_value_get_float (&number) < INFINITY)) {
+    g_autofree char *text = gst_value_serialize (value);
+
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "logit-bias: token %s has the bias '%s', it must be a number or "
+        "(double)-inf", name, text ? text : "");
+    return FALSE;
+  }
+  ret->token = (gint32) token;
+  ret->bias = g_value_get_float (&number);
+  return TRUE;
+}
+
+gboolean
+gst_lm_decode_params_set_bias (RunnelGenerationParams *params,
+                               const GstStructure *bias, GError **error)
 {
   gint n = bias ? gst_structure_n_fields (bias) : 0;
   g_autofree RunnelLogitBias *biases = g_new (RunnelLogitBias, MAX (n, 1));
 
-  for (gint i = 0; i < n; i++) {
-    const char *name = gst_structure_nth_field_name (bias, i);
-    g_auto (GValue) number = G_VALUE_INIT;
-    guint64 token;
-
-    biases[i].token = g_ascii_string_to_unsigned (name, 10, 0, G_MAXINT32,
-        &token, NULL) ? (gint32) token : -1;
-    g_value_init (&number, G_TYPE_FLOAT);
-    biases[i].bias = g_value_transform (gst_structure_get_value (bias, name),
-        &number) ? g_value_get_float (&number) : NAN;
-  }
-  runnel_sampler_params_set_biases (params, biases, n);
-}
-
-static GstStructure *
-get_logit_bias (const RunnelSamplerParams *params)
-{
-  GstStructure *bias = gst_structure_new_empty ("bias");
-
-  for (gsize i = 0; i < params->n_biases; i++) {
-    g_autofree char *name = g_strdup_printf ("%d", params->biases[i].token);
-
-    gst_structure_set (bias, name, G_TYPE_DOUBLE,
-        (double) params->biases[i].bias, NULL);
-  }
-  return bias;
+  for (gint i = 0; i < n; i++)
+    if (!parse_bias (bias, gst_structure_nth_field_name (bias, i), &biases[i],
+            error))
+      return FALSE;
+  runnel_sampler_params_set_biases (params->sampler, biases, n);
+  return TRUE;
 }
 
 static void
@@ -238,9 +246,6 @@ gst_lm_decode_params_set (RunnelGenerationParams *params, guint id,
     case GST_LM_DECODE_PARAM_SEED:
       sampler->seed = g_value_get_uint64 (value);
       break;
-    case GST_LM_DECODE_PARAM_LOGIT_BIAS:
-      set_logit_bias (sampler, g_value_get_boxed (value));
-      break;
     case GST_LM_DECODE_PARAM_STOP:
       set_stops (params, value);
       break;
@@ -300,9 +305,6 @@ gst_lm_decode_params_get (const RunnelGenerationParams *params, guint id,
       break;
     case GST_LM_DECODE_PARAM_SEED:
       g_value_set_uint64 (value, sampler->seed);
-      break;
-    case GST_LM_DECODE_PARAM_LOGIT_BIAS:
-      g_value_take_boxed (value, get_logit_bias (sampler));
       break;
     case GST_LM_DECODE_PARAM_STOP:
       get_stops (params, value);
@@ -370,7 +372,11 @@ gst_lm_decode_params_override (RunnelGenerationParams *params,
     if (!gst_lm_request_meta_get_parameter (meta, G_OBJECT (element),
             spec->name, &value, error))
       return FALSE;
-    gst_lm_decode_params_set (params, spec->param_id, &value);
+    if (spec->param_id != GST_LM_DECODE_PARAM_LOGIT_BIAS)
+      gst_lm_decode_params_set (params, spec->param_id, &value);
+    else if (!gst_lm_decode_params_set_bias (params,
+            g_value_get_boxed (&value), error))
+      return FALSE;
   }
   return TRUE;
 }

@@ -34,10 +34,15 @@ enum {
 
 /* Installs the properties 1 to GST_LM_DECODE_N_PARAMS − 1. */
 void gst_lm_decode_params_install (GObjectClass *klass);
+/* All but the logit bias, which can be wrong. */
 void gst_lm_decode_params_set (RunnelGenerationParams *params, guint id,
                                const GValue *value);
 void gst_lm_decode_params_get (const RunnelGenerationParams *params, guint id,
                                GValue *value);
+/* The error names the field of @bias (nullable). */
+gboolean gst_lm_decode_params_set_bias (RunnelGenerationParams *params,
+                                        const GstStructure *bias,
+                                        GError **error);
 /* What the request asks for itself. Fields that are no parameter of a reply
  * are for other elements. */
 gboolean gst_lm_decode_params_override (RunnelGenerationParams *params,

@@ -157,9 +157,15 @@ is_hugging_face (const char *path)
 RunnelCheckpoint *
 runnel_checkpoint_open (const char *path, RunnelLoadMode mode, GError **error)
 {
-  g_autoptr (RunnelCheckpoint) self = g_new0 (RunnelCheckpoint, 1);
+  g_autoptr (RunnelCheckpoint) self = NULL;
   g_autoptr (RunnelMapping) config = NULL;
 
+  if (*path == '\0') {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "the name of the model file is empty");
+    return NULL;
+  }
+  self = g_new0 (RunnelCheckpoint, 1);
   g_atomic_ref_count_init (&self->ref_count);
   self->path = g_strdup (path);
   self->names = g_string_chunk_new (4096);

@@ -17,6 +17,7 @@
  * An image is checked as a whole before anything is made of it.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../error.h"
 #include "engine-private.h"
@@ -374,6 +375,7 @@ runnel_sequence_save (RunnelSequence *self, const char *path, GError **error)
 {
   g_autoptr (GBytes) image = NULL;
   g_autoptr (GError) cause = NULL;
+  struct stat status;
   gsize size;
   const char *data;
 
@@ -381,6 +383,11 @@ runnel_sequence_save (RunnelSequence *self, const char *path, GError **error)
   g_return_val_if_fail (path != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
+  if (stat (path, &status) == 0 && !S_ISREG (status.st_mode)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "%s: is not a regular file, which a state would replace", path);
+    return FALSE;
+  }
   image = runnel_sequence_serialize (self, error);
   if (image == NULL)
     return FALSE;

@@ -51,11 +51,6 @@ read_prompt (Chat *self, GError **error)
     g_string_append_len (prompt, line, strlen (line) - 1);
     g_string_append_c (prompt, '\n');
   }
-  if (!g_utf8_validate_len (prompt->str, prompt->len, NULL)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-        "the prompt is no text in UTF-8");
-    return NULL;
-  }
   return g_string_free (g_steal_pointer (&prompt), FALSE);
 }
 
@@ -66,7 +61,7 @@ end_reply (Chat *self)
 
   if (!g_str_has_suffix (reply->text->str, "\n") || reply->text->len == 0)
     putchar ('\n');
-  fflush (stdout);
+  report_flush_output ();
   if (reply->finish_reason == RUNNEL_FINISH_REASON_ERROR)
     report_warning ("this turn failed and is forgotten; /clear begins a new "
         "conversation");

@@ -104,7 +104,8 @@ detokenize_lines (const Detokenize *self, GError **error)
       return FALSE;
     if (!self->json)
       putchar ('\n');
-    fflush (stdout);
+    if (report_flush_output () != 0)
+      break;   /* which ends the command with an error */
   }
   return *error == NULL;
 }

@@ -2,6 +2,7 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -202,6 +203,21 @@ convert (char *dot, GError **error)
   return g_steal_pointer (&output);
 }
 
+/* In place, for the file may be a device or a pipe. */
+static gboolean
+write_file (const char *path, const char *data, gsize size, GError **error)
+{
+  FILE *file = fopen (path, "wbe");
+  gboolean written = file != NULL && fwrite (data, 1, size, file) == size;
+
+  if (file != NULL && fclose (file) != 0)
+    written = FALSE;
+  if (!written)
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "--output: %s cannot be written: %s", path, g_strerror (errno));
+  return written;
+}
+
 static gboolean
 write_graph (GBytes *graph, GError **error)
 {
@@ -209,7 +225,7 @@ write_graph (GBytes *graph, GError **error)
   const char *data = g_bytes_get_data (graph, &size);
 
   if (output_path != NULL)
-    return g_file_set_contents (output_path, data, size, error);
+    return write_file (output_path, data, size, error);
   fwrite (data, 1, size, stdout);
   return TRUE;
 }

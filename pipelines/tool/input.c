@@ -74,6 +74,23 @@ input_read_line (GString *line, GError **error)
   return c == '\n' || line->len > 0;
 }
 
+gboolean
+input_check_text (const char *text, gsize length, const char *what,
+                  GError **error)
+{
+  const char *bad;
+
+  if (g_utf8_validate_len (text, length, &bad))
+    return TRUE;
+  if (*bad == '\0')
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+        "%s holds a NUL byte: it is no text", what);
+  else
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+        "%s is no text in UTF-8", what);
+  return FALSE;
+}
+
 char *
 input_read_file (const char *path, gsize *length, GError **error)
 {

@@ -16,6 +16,9 @@ G_BEGIN_DECLS
 char *input_read_all (gsize *length, GError **error);
 /* The next line, without its end. FALSE at the end, and on errors. */
 gboolean input_read_line (GString *line, GError **error);
+/* Whether @what is a text: UTF-8 without a NUL. */
+gboolean input_check_text (const char *text, gsize length, const char *what,
+                           GError **error);
 /* A file, or standard input when @path is "-". */
 char *input_read_file (const char *path, gsize *length, GError **error);
 

@@ -202,7 +202,8 @@ line_editor_read (LineEditor *self, GError **error)
   if (self->edit != NULL)
     return read_edited (self);
   line = g_string_new (NULL);
-  if (!input_read_line (line, error))
+  if (!input_read_line (line, error)
+      || !input_check_text (line->str, line->len, "the prompt", error))
     return NULL;
   return g_string_free (g_steal_pointer (&line), FALSE);
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -54,6 +55,16 @@ on_interrupt (int signal_number)
   _exit (EXIT_INTERRUPTED);
 }
 
+/* A file opened in the place of a closed stream would get its text. What is
+ * opened here instead refuses it, as a closed stream does. */
+static void
+fill_standard_streams (void)
+{
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) < 0)
+      open ("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 static int
 run_verb (const Verb *verb, int argc, char **argv)
 {
@@ -64,12 +75,20 @@ run_verb (const Verb *verb, int argc, char **argv)
     status = verb->run (&options);
   options_clear (&options);
   report_progress_end ();
-  if ((fflush (stdout) != 0 || ferror (stdout)) && status == EXIT_OK) {
-    fprintf (stderr, "%s: the output cannot be written: %s\n",
-        g_get_prgname (), g_strerror (errno));
-    status = EXIT_FAILED;
-  }
   return status;
+}
+
+/* What is lost is an error, unless there was another one before. */
+static int
+finish (int status)
+{
+  const int error_number = report_flush_output ();
+
+  if (error_number == 0 || status != EXIT_OK)
+    return status;
+  fprintf (stderr, "%s: the output cannot be written: %s\n",
+      g_get_prgname (), g_strerror (error_number));
+  return EXIT_FAILED;
 }
 
 int
@@ -77,6 +96,7 @@ main (int argc, char **argv)
 {
   const Verb *verb;
 
+  fill_standard_streams ();
   set_locale ();
   g_set_prgname ("runnel");
   signal (SIGINT, on_interrupt);
@@ -87,11 +107,11 @@ main (int argc, char **argv)
   if (strcmp (argv[1], "--help") == 0 || strcmp (argv[1], "-h") == 0
       || strcmp (argv[1], "help") == 0) {
     print_usage (stdout);
-    return EXIT_OK;
+    return finish (EXIT_OK);
   }
   if (strcmp (argv[1], "--version") == 0) {
     printf ("runnel %s\n", RUNNEL_VERSION);
-    return EXIT_OK;
+    return finish (EXIT_OK);
   }
   verb = find_verb (argv[1]);
   if (verb == NULL) {
@@ -99,5 +119,5 @@ main (int argc, char **argv)
         argv[1]);
     return EXIT_USAGE;
   }
-  return run_verb (verb, argc - 1, argv + 1);
+  return finish (run_verb (verb, argc - 1, argv + 1));
 }

@@ -19,7 +19,9 @@
 #define DEFAULT_CHUNK 32
 #define MAX_CHUNK 512
 
-static int context_length, chunk = DEFAULT_CHUNK, skip = -1;
+#define NOT_GIVEN G_MININT
+
+static int context_length, chunk = DEFAULT_CHUNK, skip = NOT_GIVEN;
 
 static const GOptionEntry entries[] = {
   { "context", 'c', 0, G_OPTION_ARG_INT, &context_length,
@@ -58,6 +60,8 @@ read_tokens (RunnelModel *model, const char *path, gsize *n_tokens,
   text = tokenizer ? input_read_file (path, &length, error) : NULL;
   tokens = text ? runnel_tokenizer_encode (tokenizer, text, length, FALSE,
       n_tokens, error) : NULL;
+  if (text != NULL && tokens == NULL)
+    g_prefix_error (error, "%s: ", path);
   if (tokens == NULL || !runnel_tokenizer_get_add_bos (tokenizer)
       || runnel_tokenizer_get_bos (tokenizer) < 0)
     return g_steal_pointer (&tokens);
@@ -87,7 +91,7 @@ cut_windows (Perplexity *self, GError **error)
     return FALSE;
   }
   self->n_windows = self->n_tokens / self->window;
-  self->first = skip >= 0 ? MAX (skip, 1)
+  self->first = skip != NOT_GIVEN ? MAX (skip, 1)
       : self->n_windows == 1 ? 1 : MIN (self->window / 2 + 1, self->window - 1);
   if (self->first >= self->window) {
     report_set_usage (error, "--skip: %d leaves nothing of a window of %"
@@ -211,6 +215,10 @@ measure (Perplexity *self, const Options *options, GError **error)
   if (chunk < 1 || chunk > MAX_CHUNK) {
     report_set_usage (error, "--chunk: %d is not between 1 and %d", chunk,
         MAX_CHUNK);
+    return FALSE;
+  }
+  if (skip < 0 && skip != NOT_GIVEN) {
+    report_set_usage (error, "--skip: %d is less than nothing", skip);
     return FALSE;
   }
   self->model = loading_open_model (options, error);

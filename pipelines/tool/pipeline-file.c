@@ -132,11 +132,8 @@ pipeline_file_load (const char *name, GError **error)
   text = input_read_file (self->path, &length, error);
   if (text == NULL)
     return NULL;
-  if (!g_utf8_validate_len (text, length, NULL)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-        "%s is no text in UTF-8", self->path);
+  if (!input_check_text (text, length, self->path, error))
     return NULL;
-  }
   self->name = g_path_get_basename (self->path);
   if (g_str_has_suffix (self->name, SUFFIX))
     self->name[strlen (self->name) - strlen (SUFFIX)] = '\0';

@@ -151,11 +151,29 @@ describe_values (GParamSpec *spec)
   } else if (G_IS_PARAM_SPEC_UINT (spec)) {
     g_string_append_printf (text, "a whole number from %u to %u",
         G_PARAM_SPEC_UINT (spec)->minimum, G_PARAM_SPEC_UINT (spec)->maximum);
+  } else if (GST_IS_PARAM_SPEC_ARRAY_LIST (spec)) {
+    g_string_append (text, "a list, such as <one,two>");
+  } else if (G_PARAM_SPEC_VALUE_TYPE (spec) == GST_TYPE_STRUCTURE) {
+    g_string_append (text, "a structure, such as name,field=1.0");
+  } else if (G_IS_PARAM_SPEC_BOOLEAN (spec)) {
+    g_string_append (text, "true or false");
   } else {
     g_string_append_printf (text, "a value of the type %s",
         g_type_name (G_PARAM_SPEC_VALUE_TYPE (spec)));
   }
   return g_string_free (text, FALSE);
+}
+
+/* GStreamer also takes an empty text, for 0, and a structure without fields,
+ * which asks for nothing: a slip in either case. */
+static gboolean
+value_from_text (GValue *value, const char *text, GParamSpec *spec)
+{
+  if (*text == '\0' || !gst_value_deserialize_with_pspec (value, text, spec)
+      || g_param_value_validate (spec, value))
+    return FALSE;
+  return !GST_VALUE_HOLDS_STRUCTURE (value)
+      || gst_structure_n_fields (gst_value_get_structure (value)) > 0;
 }
 
 static gboolean
@@ -168,9 +186,7 @@ set_from_text (GstElement *element, GParamSpec *spec, const char *option,
   g_value_init (&value, G_PARAM_SPEC_VALUE_TYPE (spec));
   if (G_IS_PARAM_SPEC_STRING (spec)) {
     g_value_set_string (&value, text);
-  } else if (*text == '\0'     /* which GStreamer takes for 0 */
-      || !gst_value_deserialize_with_pspec (&value, text, spec)
-      || g_param_value_validate (spec, &value)) {
+  } else if (!value_from_text (&value, text, spec)) {
     values = describe_values (spec);
     report_set_usage (error, "%s: '%s' does not fit: %s is %s", option, text,
         spec->name, values);

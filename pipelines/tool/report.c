@@ -4,6 +4,7 @@
  */
 #include "report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,6 +69,17 @@ report_set_usage (GError **error, const char *format, ...)
   g_propagate_error (error, g_error_new_valist (G_OPTION_ERROR,
           G_OPTION_ERROR_FAILED, format, arguments));
   va_end (arguments);
+}
+
+int
+report_flush_output (void)
+{
+  static int error_number;   /* atomic */
+
+  errno = 0;
+  if (fflush (stdout) != 0 || ferror (stdout))
+    g_atomic_int_compare_and_exchange (&error_number, 0, errno ? errno : EIO);
+  return g_atomic_int_get (&error_number);
 }
 
 void

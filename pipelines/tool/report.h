@@ -21,6 +21,10 @@ void report_set_usage (GError **error, const char *format, ...)
  * hold, and which a terminal would obey. */
 char *report_make_plain (const char *text);
 
+/* Flushes standard output. Returns 0, or the error number of the first write
+ * to it that failed. From any thread. */
+int report_flush_output (void);
+
 /* A line that the next one replaces; nothing unless stderr is a terminal.
  * From any thread. */
 void report_progress (const char *text);

@@ -81,31 +81,22 @@ read_prompt (GError **error)
   /* The line end of a file is not part of what is said. */
   if (length > 0 && text[length - 1] == '\n')
     text[--length] = '\0';
-  if (strlen (text) != length) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-        "the prompt holds a NUL byte: it is no text");
-    return NULL;
-  }
-  return g_steal_pointer (&text);
+  return input_check_text (text, length, "the prompt", error)
+      ? g_steal_pointer (&text) : NULL;
 }
 
 static char *
 get_prompt (const char *argument, GError **error)
 {
-  g_autofree char *text = NULL;
-
   if (argument != NULL && prompt_path != NULL) {
     report_set_usage (error, "two prompts: '%s' and that of -f %s", argument,
         prompt_path);
     return NULL;
   }
-  text = argument ? g_strdup (argument) : read_prompt (error);
-  if (text != NULL && !g_utf8_validate (text, -1, NULL)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-        "the prompt is no text in UTF-8");
-    return NULL;
-  }
-  return g_steal_pointer (&text);
+  if (argument == NULL)
+    return read_prompt (error);
+  return input_check_text (argument, strlen (argument), "the prompt", error)
+      ? g_strdup (argument) : NULL;
 }
 
 static const char *
@@ -169,7 +160,7 @@ finish (Session *session, const Options *options, const char *pipeline)
     print_json (session, pipeline);
   else if (isatty (STDOUT_FILENO))
     putchar ('\n');
-  fflush (stdout);
+  report_flush_output ();
   if (show_speed)
     print_speed (session);
   for (guint i = 0; i < session_get_n_replies (session); i++)

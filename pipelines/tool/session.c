@@ -88,6 +88,19 @@ print_separator (const Reply *reply, const Reply *next)
     putchar ('\n');
 }
 
+/* Nobody reads what is generated from here on. */
+static void
+fail_to_print_unlocked (Session *self)
+{
+  g_autoptr (GError) error = g_error_new (RUNNEL_ERROR, RUNNEL_ERROR_IO,
+      "the output cannot be written: %s",
+      g_strerror (report_flush_output ()));
+
+  self->print = FALSE;
+  gst_element_post_message (self->pipeline, gst_message_new_error (
+          GST_OBJECT (self->pipeline), error, NULL));
+}
+
 /* The current reply as it comes; one that ended before its turn, at once. */
 static void
 print_unlocked (Session *self)
@@ -100,7 +113,8 @@ print_unlocked (Session *self)
       fwrite (reply->text->str + reply->n_printed, 1,
           reply->text->len - reply->n_printed, stdout);
       reply->n_printed = reply->text->len;
-      fflush (stdout);
+      if (report_flush_output () != 0)
+        fail_to_print_unlocked (self);
     }
     if (!reply->ended)
       return;
@@ -321,6 +335,26 @@ on_progress_message (GstMessage *message)
     report_progress_end ();
 }
 
+/* An element that has nothing of its own to say leaves GStreamer's sentence,
+ * which names neither it nor the cause: that stands at the end of the details
+ * for developers. */
+static GError *
+explain_error (GstMessage *message)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *debug = NULL, *bare = NULL;
+  const char *details;
+
+  gst_message_parse_error (message, &error, &debug);
+  bare = gst_error_get_message (error->domain, error->code);
+  if (!g_str_equal (error->message, bare))
+    return g_steal_pointer (&error);
+  details = debug ? strrchr (g_strchomp (debug), '\n') : NULL;
+  return g_error_new (error->domain, error->code, "%s: %s%s%s",
+      GST_MESSAGE_SRC_NAME (message), bare, details ? " " : "",
+      details ? details + 1 : "");
+}
+
 static gboolean
 on_message (GstBus *bus, GstMessage *message, gpointer user_data)
 {
@@ -330,7 +364,7 @@ on_message (GstBus *bus, GstMessage *message, gpointer user_data)
   switch (GST_MESSAGE_TYPE (message)) {
     case GST_MESSAGE_ERROR:
       if (self->error == NULL)
-        gst_message_parse_error (message, &self->error, NULL);
+        self->error = explain_error (message);
       g_main_loop_quit (self->loop);
       break;
     case GST_MESSAGE_WARNING:
@@ -420,7 +454,7 @@ fail_to_start (Session *self, GError **error)
       = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
 
   if (message != NULL)
-    gst_message_parse_error (message, error, NULL);
+    g_propagate_error (error, explain_error (message));
   else
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
         "the pipeline does not start");

@@ -20,7 +20,8 @@ check_token (gint64 token, const char *what, guint n_vocab, GError **error)
 static const char *
 skip_separators (const char *at, const char *end)
 {
-  while (at < end && (g_ascii_isspace (*at) || strchr (",[]", *at) != NULL))
+  while (at < end && *at != '\0'
+      && (g_ascii_isspace (*at) || strchr (",[]", *at) != NULL))
     at++;
   return at;
 }

@@ -34,11 +34,13 @@ static const GOptionEntry entries[] = {
 
 static gint32 *
 encode (RunnelTokenizer *tokenizer, const char *text, gsize length,
-        gsize *n_tokens, GError **error)
+        const char *what, gsize *n_tokens, GError **error)
 {
   g_autofree gint32 *tokens = runnel_tokenizer_encode (tokenizer, text,
       length, special, n_tokens, error);
 
+  if (tokens == NULL)
+    g_prefix_error (error, "%s: ", what);
   if (tokens == NULL || !bos)
     return g_steal_pointer (&tokens);
   if (runnel_tokenizer_get_bos (tokenizer) < 0) {
@@ -91,11 +93,11 @@ print_pieces (RunnelTokenizer *tokenizer, const gint32 *tokens,
 
 static gboolean
 tokenize (RunnelTokenizer *tokenizer, const char *text, gsize length,
-          gboolean json, GError **error)
+          const char *what, gboolean json, GError **error)
 {
   gsize n_tokens;
   g_autofree gint32 *tokens
-      = encode (tokenizer, text, length, &n_tokens, error);
+      = encode (tokenizer, text, length, what, &n_tokens, error);
 
   if (tokens == NULL)
     return FALSE;
@@ -113,9 +115,8 @@ tokenize (RunnelTokenizer *tokenizer, const char *text, gsize length,
 
 static gboolean
 tokenize_json (RunnelTokenizer *tokenizer, const char *line, gsize length,
-               guint number, GError **error)
+               const char *name, GError **error)
 {
-  g_autofree char *name = g_strdup_printf ("line %u of the input", number);
   g_autoptr (RunnelJson) json = runnel_json_parse (line, length, name, error);
   const RunnelJsonNode *node;
   const char *text;
@@ -132,7 +133,7 @@ tokenize_json (RunnelTokenizer *tokenizer, const char *line, gsize length,
     return FALSE;
   }
   text = runnel_json_node_string (node, &size);
-  return tokenize (tokenizer, text, size, TRUE, error);
+  return tokenize (tokenizer, text, size, name, TRUE, error);
 }
 
 static gboolean
@@ -142,14 +143,16 @@ tokenize_lines (RunnelTokenizer *tokenizer, gboolean json, GError **error)
   guint number = 0;
 
   while (input_read_line (line, error)) {
-    number++;
-    if (json_lines && *line->str == '\0')
+    g_autofree char *what = g_strdup_printf ("line %u of the input", ++number);
+
+    if (json_lines && line->len == 0)
       continue;
     if (!(json_lines
-            ? tokenize_json (tokenizer, line->str, line->len, number, error)
-            : tokenize (tokenizer, line->str, line->len, json, error)))
+            ? tokenize_json (tokenizer, line->str, line->len, what, error)
+            : tokenize (tokenizer, line->str, line->len, what, json, error)))
       return FALSE;
-    fflush (stdout);
+    if (report_flush_output () != 0)
+      break;   /* which ends the command with an error */
   }
   return *error == NULL;
 }
@@ -178,7 +181,8 @@ run (const Options *options)
     text = input_read_all (&length, &error);
   }
   if (text == NULL
-      || !tokenize (tokenizer, text, length, options->json, &error))
+      || !tokenize (tokenizer, text, length, options->n_arguments > 0 ? "TEXT"
+          : "standard input", options->json, &error))
     return report_error (error);
   return EXIT_OK;
 }

@@ -263,13 +263,49 @@ def test_run_bad ():
     bad (1, 'run', '-m', tiny, 'long ' * 2000, says='512')
 
 
-def test_run_full_disk ():
+def test_run_bad_values ():
+    run = ['run', '-m', tiny, 'Q', '--set']
+    bad (2, *run, 'stop=x', says='stop is a list, such as')
+    bad (2, *run, 'ignore-eos=maybe', says='ignore-eos is true or false')
+    bad (2, *run, 'logit-bias=foo', says='logit-bias is a structure, such as')
+    bad (1, *run, 'logit-bias=b,x=1.0', says="logit-bias: the field 'x'")
+    bad (1, *run, 'logit-bias=b,5=y', says="token 5 has the bias 'y'")
+    bad (1, *run, 'tokenize.model=', says='name of the model file is empty')
+    # Another element's error names the element and the cause.
+    bad (1, *run, 'reply.fd=77', says='reply: .* 77 .*: Bad file')
+    empty = os.path.join (folder.name, 'empty.jinja')
+    open (empty, 'w').close ()
+    bad (1, 'run', '-m', tiny, 'Q', '--template', empty, says='no text')
+
+
+def without_output (*arguments):
+    """The status and stderr on a full disk, then with stdout closed."""
     with open ('/dev/full', 'w') as full:
-        process = subprocess.run ([runnel, 'run', '-m', scripted, 'Q'],
-                                  stdout=full, stderr=subprocess.PIPE,
-                                  timeout=TIMEOUT)
-    assert process.returncode == 1
-    assert b'cannot be written' in process.stderr
+        for how in {'stdout': full}, {'preexec_fn': lambda: os.close (1)}:
+            process = subprocess.run ([runnel, *arguments], **how,
+                                      stderr=subprocess.PIPE, timeout=TIMEOUT)
+            yield process.returncode, process.stderr.decode ()
+
+
+def test_output_lost ():
+    # Input without an end is not read on.
+    for verb in 'tokenize', 'detokenize':
+        with open ('/dev/full', 'w') as full, \
+                subprocess.Popen (['yes', '1'], stdout=subprocess.PIPE) as yes:
+            process = subprocess.run ([runnel, verb, '-m', tiny, '--lines'],
+                                      stdin=yes.stdout, stdout=full,
+                                      stderr=subprocess.DEVNULL,
+                                      timeout=TIMEOUT)
+            yes.stdout.close ()
+            assert process.returncode == 1
+    for arguments in [['--help'], ['--version'], ['run', '--list'], ['graph'],
+                      ['tokenize', '-m', tiny, 'Q'],
+                      ['run', '-m', scripted, 'Q'],
+                      ['logits', '-m', tiny, '--all', 'Q'],
+                      ['run', '--json', '-m', scripted, 'Q']]:
+        full, closed = without_output (*arguments)
+        assert full[0] == 1 and 'No space left' in full[1], (arguments, full)
+        assert closed[0] == 1 and 'Bad file' in closed[1], (arguments, closed)
 
 
 def test_run_interrupted ():
@@ -420,6 +456,8 @@ def test_perplexity ():
     assert 'perplexity' in text and 'machine' in text
     bad (1, 'perplexity', '-m', tiny, '/no/such', says='/no/such')
     bad (1, 'perplexity', '-m', tiny, stdin='', says='two are the least')
+    bad (2, 'perplexity', '-m', tiny, '--skip', '-1', path, says='--skip: -1')
+    bad (1, 'perplexity', '-m', tiny, tiny, says='tiny.gguf: .*UTF-8')
     bad (2, 'perplexity', '-m', tiny, '-c', '513', path, says='512')
     bad (2, 'perplexity', '-m', tiny, '--chunk', '0', path, says='--chunk')
     bad (2, 'perplexity', '-m', tiny, '-c', '8', '--skip', '8', path,
@@ -444,6 +482,9 @@ def test_graph ():
     bad (2, 'graph', 'nosuch', says='nosuch.*--list')
     bad (2, 'graph', '-f', 'jpg', says='svg')
     bad (1, 'graph', '-o', '/no/such/folder/x', says='/no/such')
+    # A device is written to, not replaced.
+    assert good ('graph', '-o', '/dev/stdout') == good ('graph')
+    bad (1, 'graph', '-o', '/dev/full', says='--output: /dev/full.*No space')
     bad (1, 'graph', '-f', 'svg', env={'PATH': ''}, says='graphviz')
 
 
@@ -461,6 +502,7 @@ def test_chat_in_a_pipe ():
     assert 'no command /nosuch' in result.err and 'Ctrl-D' in result.err
     bad (2, 'chat', '-m', scripted, 'reply', says='no conversation')
     bad (1, 'chat', '-m', tiny, stdin=b'\xff\n', says='UTF-8')
+    bad (1, 'chat', '-m', tiny, stdin=b'a\0b\n', says='NUL')
     # A turn that does not fit ends neither the session nor the conversation.
     result = tool ('chat', '-m', scripted, stdin='x ' * 1000 + '\nshort\n')
     assert result.status == 0, result.err

@@ -282,6 +282,22 @@ test_bad_files (void)
   expect_not_ready ("tools", "[1,2] 3");
 }
 
+static void
+test_empty_rendering (void)
+{
+  g_autofree char *path = write_file ("{% if false %}x{% endif %}");
+  g_autofree char *properties =
+      g_strdup_printf ("template=%s error-policy=report", path);
+  g_autoptr (ElementTest) test = chat_new (properties, GST_LM_CAPS_TEXT);
+  g_autoptr (GstBuffer) failed = NULL;
+
+  element_test_push (test, "hi");
+  failed = gst_harness_pull (test->harness);
+  g_assert_nonnull (strstr (gst_lm_buffer_get_request_meta (failed)->error,
+                            "makes no text"));
+  g_unlink (path);
+}
+
 /* C11: the template's own exception is the request's error. */
 static void
 test_exception (void)
@@ -428,6 +444,7 @@ add_tests (void)
   g_test_add_func ("/chat/bad-json", test_bad_json);
   g_test_add_func ("/chat/mutated-json", test_mutated_json);
   g_test_add_func ("/chat/forgery", test_forgery);
+  g_test_add_func ("/chat/empty-rendering", test_empty_rendering);
   g_test_add_func ("/chat/template-and-tools", test_template_and_tools);
   g_test_add_func ("/chat/bad-files", test_bad_files);
   g_test_add_func ("/chat/no-files", test_no_files);

@@ -230,6 +230,23 @@ test_fail_policy (void)
   pipeline_free (pipeline);
 }
 
+/* A bad property is told with its field by the request it is for. */
+static void
+test_bad_logit_bias (void)
+{
+  GstElement *pipeline = decode_new ("error-policy=report max-tokens=3 "
+      "logit-bias=\"b,x=1.0\"");
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) warning = NULL;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  pipeline_send (pipeline, "abc", NULL);
+  message = pipeline_wait_message (pipeline, GST_MESSAGE_WARNING);
+  gst_message_parse_warning (message, &warning, NULL);
+  g_assert_nonnull (strstr (warning->message, "logit-bias: the field 'x'"));
+  pipeline_free (pipeline);
+}
+
 /* Other threads and kernels need another engine: the state is moved, and the
  * reply is the same. */
 static void
@@ -541,7 +558,9 @@ main (int argc, char **argv)
     "o,max-tokens=-2",
     "o,max-tokens=2.5", "o,top-p=1.5", "o,seed=-1", "o,top-logprobs=65",
     "o,overflow-policy=(string)never", "o,ignore-eos=(string)perhaps",
-    "o,logit-bias=(structure)[b,x=1.0]", "o,logit-bias=(structure)[b,99999999=1.0]",
+    "o,logit-bias=(structure)[b,x=1.0]", "o,logit-bias=(structure)[b,5=x]",
+    "o,logit-bias=(structure)[b,5=(double)inf]",
+    "o,logit-bias=(structure)[b,99999999=1.0]",
     "o,repetition-penalty=0.0",
   };
 
@@ -558,6 +577,7 @@ main (int argc, char **argv)
     g_test_add_data_func (path, bad[i], test_bad_override);
   }
   g_test_add_func ("/decode/fail-policy", test_fail_policy);
+  g_test_add_func ("/decode/bad-logit-bias", test_bad_logit_bias);
   g_test_add_func ("/decode/other-engine", test_other_engine);
   g_test_add_func ("/decode/logit-bias", test_logit_bias);
   g_test_add_func ("/decode/stop-tokens", test_stop_tokens);

@@ -7,6 +7,7 @@
  */
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -534,6 +535,12 @@ test_save_load (Fixture *f, gconstpointer data)
   g_unlink (path);
   g_assert_false (runnel_sequence_save (a, "/nonexistent/state", &error));
   g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO);
+  g_clear_error (&error);
+  /* A pipe or a device is not replaced. */
+  g_assert_cmpint (mkfifo (path, 0600), ==, 0);
+  g_assert_false (runnel_sequence_save (a, path, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO);
+  g_unlink (path);
   g_rmdir (folder);
 }
 
