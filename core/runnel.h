@@ -10,6 +10,7 @@
 #include "api.h"
 #include "error.h"
 #include "backends/backend.h"
+#include "backends/energy-meter.h"
 #include "formats/load-mode.h"
 #include "generate/generation.h"
 #include "generate/sampler.h"

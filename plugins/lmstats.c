@@ -20,9 +20,9 @@
  *
  * Times are those of the push calls, so an element's time includes waiting
  * for other elements of the same thread only where it pushes into them between
- * its first input and its last output. Energy is that of the whole package, by
- * the powercap counter of Linux; where the counter is absent or not readable
- * the tracer says so once and records −1.
+ * its first input and its last output. Energy is that of the whole machine, by
+ * the sensor that RunnelEnergyMeter finds; where there is none the tracer says
+ * so once and records −1.
  */
 
 #define GST_USE_UNSTABLE_API
@@ -33,8 +33,6 @@
 
 GST_DEBUG_CATEGORY_STATIC (lm_stats_debug);
 #define GST_CAT_DEFAULT lm_stats_debug
-
-#define POWERCAP_COUNTER "/sys/class/powercap/intel-rapl:0/energy_uj"
 
 /* What one element has done. Fields are guarded by the tracer's lock: an
  * element's pads may push from several threads. */
@@ -58,7 +56,7 @@ struct _GstLmStats {
 
   GMutex lock;
   GPtrArray *elements;          /* of ElementStats */
-  gint64 energy_start;          /* µJ, or −1 */
+  RunnelEnergyMeter *meter;     /* or NULL */
 };
 
 G_DECLARE_FINAL_TYPE (GstLmStats, gst_lm_stats, GST, LM_STATS, GstTracer)
@@ -182,17 +180,6 @@ pad_push_pre (GObject *object, GstClockTime ts, GstPad *pad,
   g_mutex_unlock (&self->lock);
 }
 
-/* Micro-joules since some start, or −1. */
-static gint64
-read_energy (void)
-{
-  g_autofree char *text = NULL;
-
-  if (!g_file_get_contents (POWERCAP_COUNTER, &text, NULL, NULL))
-    return -1;
-  return g_ascii_strtoll (text, NULL, 10);
-}
-
 /* A line "VmHWM:   1234 kB" of /proc/self/status, in bytes. */
 static guint64
 read_memory (const char *field)
@@ -212,7 +199,6 @@ gst_lm_stats_finalize (GObject *object)
   /* The kernel brings its peak up to date later than the size itself. */
   guint64 rss = read_memory ("VmRSS:"), peak = read_memory ("VmHWM:");
   GstLmStats *self = GST_LM_STATS (object);
-  gint64 energy = read_energy ();
 
   for (guint i = 0; i < self->elements->len; i++) {
     ElementStats *stats = g_ptr_array_index (self->elements, i);
@@ -222,11 +208,10 @@ gst_lm_stats_finalize (GObject *object)
         stats->requests ? stats->first_sum / 1e6 / stats->requests : 0,
         rate (MAX (stats->tokens_in, stats->tokens_out), stats->busy));
   }
-  /* The counter wraps around; a difference below zero is not energy. */
   gst_tracer_record_log (process_record, MAX (peak, rss), rss,
-      self->energy_start >= 0 && energy >= self->energy_start ?
-      (energy - self->energy_start) / 1e6 : -1.0);
+      self->meter ? runnel_energy_meter_read (self->meter) : -1.0);
 
+  g_clear_object (&self->meter);
   g_ptr_array_unref (self->elements);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (gst_lm_stats_parent_class)->finalize (object);
@@ -304,7 +289,7 @@ new_process_record (void)
   g_autoptr (GstStructure) now =
       value_field (G_TYPE_UINT64, "resident set now, bytes");
   g_autoptr (GstStructure) energy =
-      value_field (G_TYPE_DOUBLE, "joules of the package, or −1");
+      value_field (G_TYPE_DOUBLE, "joules of the machine, or −1");
 
   return gst_tracer_record_new ("lmstats-process.class",
       "peak-rss", GST_TYPE_STRUCTURE, peak,
@@ -330,12 +315,13 @@ gst_lm_stats_class_init (GstLmStatsClass *klass)
 static void
 gst_lm_stats_init (GstLmStats *self)
 {
+  g_autoptr (GError) error = NULL;
+
   g_mutex_init (&self->lock);
   self->elements = g_ptr_array_new_with_free_func (element_stats_free);
-  self->energy_start = read_energy ();
-  if (self->energy_start < 0)
-    GST_WARNING_OBJECT (self, "%s cannot be read: energy is not measured",
-        POWERCAP_COUNTER);
+  self->meter = runnel_energy_meter_new (NULL, &error);
+  if (!self->meter)
+    GST_WARNING_OBJECT (self, "energy is not measured: %s", error->message);
   gst_tracing_register_hook (GST_TRACER (self), "pad-push-pre",
       G_CALLBACK (pad_push_pre));
 }

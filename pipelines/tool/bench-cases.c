@@ -12,8 +12,11 @@ bench_case_new (BenchKind kind, guint n_tokens, guint depth)
   self->kind = kind;
   self->n_tokens = n_tokens;
   self->depth = depth;
-  self->name = g_strdup_printf (kind == BENCH_PREFILL ? "pp%u"
-      : kind == BENCH_DECODE ? "tg%u" : "tg%u x 2", n_tokens);
+  if (kind == BENCH_INFERENCE)
+    self->name = g_strdup_printf ("pp%u+tg%u", depth, n_tokens);
+  else
+    self->name = g_strdup_printf (kind == BENCH_PREFILL ? "pp%u"
+        : kind == BENCH_DECODE ? "tg%u" : "tg%u x 2", n_tokens);
   samples_init (&self->speed);
   samples_init (&self->ratio);
   return self;
@@ -60,7 +63,7 @@ bench_case_prepare (BenchCase *self, RunnelEngine *engine, guint64 seed,
 {
   /* A reply needs a token to begin with. */
   guint depth = self->kind == BENCH_PREFILL ? self->depth
-      : MAX (self->depth, 1);
+      : self->kind == BENCH_INFERENCE ? 0 : MAX (self->depth, 1);
 
   self->before = runnel_sequence_new (engine, 0, error);
   return self->before != NULL
@@ -145,8 +148,12 @@ time_once (BenchCase *self, RunnelEngine *engine, guint64 seed,
     case BENCH_DECODE:
       ok = run_decode (g_steal_pointer (&sequence), self->n_tokens, error);
       break;
-    default:
+    case BENCH_TWO_REPLIES:
       ok = run_two (g_steal_pointer (&sequence), self->n_tokens, error);
+      break;
+    default:
+      ok = prefill (sequence, engine, seed, self->depth, error)
+          && run_decode (g_steal_pointer (&sequence), self->n_tokens, error);
   }
   *ret_seconds = (g_get_monotonic_time () - started) / 1e6;
   return ok;

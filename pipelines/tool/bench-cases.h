@@ -15,13 +15,14 @@ typedef enum {
   BENCH_PREFILL,      /* pp: a prompt of n tokens, to the logits behind it */
   BENCH_DECODE,       /* tg: n tokens, one after the other */
   BENCH_TWO_REPLIES,  /* two replies of n tokens behind one prompt, together */
+  BENCH_INFERENCE,    /* a prompt of depth tokens and a reply of n */
 } BenchKind;
 
 typedef struct {
   char *name;
   BenchKind kind;
   guint n_tokens;
-  guint depth;              /* tokens that are there before */
+  guint depth;              /* tokens that are there before, or a prompt's */
   RunnelSequence *before;   /* they; NULL when there are none */
   Samples speed;            /* tokens/s, of both replies together */
   Samples ratio;            /* two replies: their time by that of one */

@@ -10,6 +10,7 @@
 
 #include "bench-cases.h"
 #include "bench-child.h"
+#include "bench-energy.h"
 #include "json-output.h"
 #include "loading.h"
 #include "machine.h"
@@ -26,6 +27,9 @@ static int repeats = 5;
 static char *prompt_lengths = "128,512", *reply_lengths = "64";
 static char *depths = "0,512";
 static gboolean no_children;
+static gboolean with_energy;
+static char *sysfs;
+static double battery_mah, battery_volts;
 
 static const GOptionEntry entries[] = {
   { "repeats", 'r', 0, G_OPTION_ARG_INT, &repeats,
@@ -39,6 +43,15 @@ static const GOptionEntry entries[] = {
   { "no-children", 0, 0, G_OPTION_ARG_NONE, &no_children,
     "Do not measure memory and time to first token, which take processes of "
     "their own", NULL },
+  { "energy", 0, 0, G_OPTION_ARG_NONE, &with_energy,
+    "Measure the energy of a typical inference, where there is a sensor",
+    NULL },
+  { "battery-mah", 0, 0, G_OPTION_ARG_DOUBLE, &battery_mah,
+    "The battery to compare it with (default: 5000)", "MAH" },
+  { "battery-volts", 0, 0, G_OPTION_ARG_DOUBLE, &battery_volts,
+    "Its voltage (default: 3.85)", "V" },
+  { "sysfs", 0, 0, G_OPTION_ARG_FILENAME, &sysfs,
+    "Where to look for sensors (default: /sys)", "FOLDER" },
   G_OPTION_ENTRY_NULL
 };
 
@@ -54,6 +67,7 @@ typedef struct {
   guint prompt_tokens;      /* of the prompt for it */
   ChildRun memory;
   guint64 kv_bytes;         /* of prompt and reply of that child */
+  BenchEnergy energy;
 } Bench;
 
 static gboolean
@@ -268,6 +282,8 @@ print_text (const Bench *self)
   printf ("\nload           %.1f ms (%.1f – %.1f)\n",
       samples_median (&self->load), samples_min (&self->load),
       samples_max (&self->load));
+  if (with_energy)
+    bench_energy_print (&self->energy);
   if (no_children)
     return;
   printf ("first token    %.0f ms from exec (%.0f – %.0f), prompt of %u "
@@ -334,6 +350,8 @@ print_json (const Bench *self)
   json_begin_object (&json, "load_ms");
   samples_add_json (&self->load, &json);
   json_end_object (&json);
+  if (with_energy)
+    bench_energy_add_json (&self->energy, &json);
   if (!no_children)
     add_children_json (&json, self);
   json_end_object (&json);
@@ -356,15 +374,39 @@ get_file_bytes (RunnelModel *model)
 }
 
 static gboolean
-measure (Bench *self, GError **error)
+measure_energy (Bench *self, GError **error)
 {
-  if (!make_cases (self, error))
-    return FALSE;
-  if (repeats < 1 || repeats > 1000) {
+  BenchEnergy *energy = &self->energy;
+
+  if (!with_energy)
+    return TRUE;
+  energy->sysfs = sysfs;
+  if (battery_mah > 0)
+    energy->battery_mah = battery_mah;
+  if (battery_volts > 0)
+    energy->battery_volts = battery_volts;
+  return bench_energy_measure (energy, self->engine, self->options->seed,
+      repeats, error);
+}
+
+static gboolean
+check_options (GError **error)
+{
+  if (repeats < 1 || repeats > 1000)
     report_set_usage (error, "--repeats: %d is not between 1 and 1000",
         repeats);
+  else if (!(battery_mah >= 0) || !(battery_volts >= 0))
+    report_set_usage (error, "--battery-mah and --battery-volts are above 0");
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static gboolean
+measure (Bench *self, GError **error)
+{
+  if (!check_options (error) || !make_cases (self, error))
     return FALSE;
-  }
   self->model = loading_open_model (self->options, error);
   if (self->model == NULL)
     return FALSE;
@@ -374,7 +416,8 @@ measure (Bench *self, GError **error)
       && (no_children || run_children (self, error))
       && measure_load (self, error)
       && (no_children || measure_kv (self, error))
-      && run_cases (self, error);
+      && run_cases (self, error)
+      && measure_energy (self, error);
 }
 
 static int
@@ -388,6 +431,7 @@ run (const Options *options)
       (GDestroyNotify) bench_case_free);
   samples_init (&self.load);
   samples_init (&self.first_token);
+  bench_energy_init (&self.energy);
   if (!measure (&self, &error))
     status = report_error (error);
   else if (options->json)
@@ -397,6 +441,7 @@ run (const Options *options)
   g_ptr_array_unref (self.cases);
   samples_clear (&self.load);
   samples_clear (&self.first_token);
+  bench_energy_clear (&self.energy);
   g_clear_object (&self.engine);
   g_clear_object (&self.model);
   g_clear_object (&self.backend);

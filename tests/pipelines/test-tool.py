@@ -622,6 +622,36 @@ def test_chat_interrupted ():
     assert chat.end () == 0
 
 
+def test_bench_energy ():
+    options = ['-m', tiny, '-r', '2', '--pp', '8', '--tg', '2', '--depths',
+               '0', '--no-children', '--energy']
+    sysfs = os.path.join (folder.name, 'sysfs')
+    monitor = os.path.join (sysfs, 'class', 'hwmon', 'hwmon0')
+    os.makedirs (monitor)
+    measured = lambda *more: json.loads (
+        good ('bench', '--json', '--sysfs', sysfs, *options, *more))['energy']
+    unmeasured = measured ()
+    assert set (unmeasured) == {'unavailable'}
+    assert 'class/hwmon' in unmeasured['unavailable']
+    assert 'not measured' in good ('bench', '--sysfs', sysfs, *options)
+    with open (os.path.join (monitor, 'power1_input'), 'w') as power:
+        power.write ('3000000\n')
+    energy = measured ('--battery-mah', '1000', '--battery-volts', '4')
+    assert monitor in energy['source']
+    assert (energy['prompt_tokens'], energy['completion_tokens']) == (256, 64)
+    # Three watts all the time.
+    assert abs (energy['idle_watts'] - 3) < 0.2, energy
+    for joules, seconds in zip (energy['joules']['samples'],
+                                energy['seconds']['samples']):
+        assert abs (joules / seconds - 3) < 0.3, energy
+    assert energy['battery_joules'] == 14400
+    assert abs (energy['battery_share'] * 14400 / energy['joules']['median']
+                - 1) < 1e-6
+    assert abs (energy['by_card'] / energy['battery_share'] / 1e4 - 1) < 1e-6
+    assert 'J an inference' in good ('bench', '--sysfs', sysfs, *options)
+    bad (2, 'bench', *options, '--battery-mah', '-1', says='--battery-mah')
+
+
 def test_bench ():
     options = ['-m', tiny, '-r', '2', '--pp', '8,16', '--tg', '4', '--depths',
                '0,5']
