@@ -1,0 +1,345 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * A group is fitted by search: from several ranges, the codes that are nearest
+ * and the scale and offset of least weighted squares for those codes take
+ * turns until nothing gets better. Errors are always those of the half floats
+ * that the file will hold.
+ */
+#include "quantise.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define MAX_GROUP 64
+#define LANES 8
+#define MAX_ROUNDS 6
+#define HALF_MAX 65504.0f
+#define HALF_MIN 0x1p-24f
+
+/* What is to be fitted: groups are whole lanes. */
+typedef struct {
+  int n;
+  float lowest, highest;        /* codes, less the origin */
+  bool offset;
+  float x[MAX_GROUP];
+  float weight[MAX_GROUP];
+  double sum_weight, sum_x;     /* weighted */
+} Group;
+
+typedef struct {
+  float d, m;                   /* what their half floats are */
+  float codes[MAX_GROUP];
+  float error;
+} Fit;
+
+static float
+round_to_half (float value)
+{
+  value = value > HALF_MAX ? HALF_MAX : value;
+  value = value < -HALF_MAX ? -HALF_MAX : value;
+  return runnel_half_to_float (runnel_float_to_half (value));
+}
+
+/* To the nearest integer, ties to even, of numbers below 2²². */
+static float
+round_to_integer (float x)
+{
+  return x + 0x1.8p23f - 0x1.8p23f;
+}
+
+static float
+add_lanes (const float lanes[LANES])
+{
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6]))
+      + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+/* The nearest codes by the scale and offset of @fit, and their error. */
+static void
+choose_codes (const Group *group, Fit *fit)
+{
+  const float inverse = fit->d != 0 ? 1 / fit->d : 0;
+  const float lowest = group->lowest, highest = group->highest;
+  float errors[LANES] = { 0 };
+
+  for (int i = 0; i < group->n; i += LANES)
+    for (int l = 0; l < LANES; l++) {
+      float code = (group->x[i + l] - fit->m) * inverse, miss;
+
+      code = code > lowest ? code : lowest;
+      code = round_to_integer (code < highest ? code : highest);
+      miss = fit->d * code + fit->m - group->x[i + l];
+      fit->codes[i + l] = code;
+      errors[l] += group->weight[i + l] * miss * miss;
+    }
+  fit->error = add_lanes (errors);
+}
+
+/* The scale and offset of least squares for the codes of @fit, each rounded
+ * when it is known, the offset to what the rounded scale leaves. */
+static void
+solve (const Group *group, const Fit *fit, float *ret_d, float *ret_m)
+{
+  float q[LANES] = { 0 }, qq[LANES] = { 0 }, qx[LANES] = { 0 };
+  double sum_q, sum_qq, sum_qx, d;
+
+  for (int i = 0; i < group->n; i += LANES)
+    for (int l = 0; l < LANES; l++) {
+      float weighted = group->weight[i + l] * fit->codes[i + l];
+
+      q[l] += weighted;
+      qq[l] += weighted * fit->codes[i + l];
+      qx[l] += weighted * group->x[i + l];
+    }
+  sum_q = add_lanes (q);
+  sum_qq = add_lanes (qq);
+  sum_qx = add_lanes (qx);
+  *ret_d = fit->d;
+  if (group->offset) {
+    double across = group->sum_weight * sum_qq - sum_q * sum_q;
+
+    d = group->sum_weight * sum_qx - sum_q * group->sum_x;
+    if (across > 1e-6 * group->sum_weight * sum_qq)
+      *ret_d = round_to_half ((float) (d / across));
+    *ret_m = round_to_half ((float) ((group->sum_x - *ret_d * sum_q)
+        / group->sum_weight));
+  } else {
+    if (sum_qq > 0)
+      *ret_d = round_to_half ((float) (sum_qx / sum_qq));
+    *ret_m = 0;
+  }
+}
+
+/* From a scale and an offset on, until nothing gets better. */
+static void
+refine (const Group *group, float d, float m, Fit *best)
+{
+  Fit fit = { .d = round_to_half (d), .m = round_to_half (m) };
+  float last = INFINITY;
+
+  /* Better the smallest step than none. */
+  if (fit.d == 0 && d != 0)
+    fit.d = copysignf (HALF_MIN, d);
+  for (int round = 0; round < MAX_ROUNDS; round++) {
+    choose_codes (group, &fit);
+    if (fit.error < best->error)
+      *best = fit;
+    if (!(fit.error < last))
+      break;
+    last = fit.error;
+    solve (group, &fit, &fit.d, &fit.m);
+  }
+}
+
+static void
+find_range (const Group *group, float *low, float *high)
+{
+  *low = *high = group->x[0];
+  for (int i = 1; i < group->n; i++) {
+    *low = group->x[i] < *low ? group->x[i] : *low;
+    *high = group->x[i] > *high ? group->x[i] : *high;
+  }
+}
+
+/* ---- Weights that were quantised before ---------------------------------- */
+
+/* Whether all weights are whole steps of @d from @low, but for rounding. */
+static bool
+is_grid (const Group *group, float d, float low)
+{
+  for (int i = 0; i < group->n; i++) {
+    float steps = (group->x[i] - low) / d;
+
+    if (!(fabsf (steps - round_to_integer (steps)) < 0.01f))
+      return false;
+  }
+  return true;
+}
+
+/* A group with @n_steps of @d from @start: which code @start was cannot be seen
+ * from the weights, but from which of the offsets is a half float. */
+static bool
+match_offset (const Group *group, float d, float start, int n_steps, Fit *fit)
+{
+  int n_codes = (int) (group->highest - group->lowest);
+
+  for (int shift = 0; shift <= n_codes - n_steps; shift++) {
+    fit->d = d;
+    fit->m = round_to_half (start - d * (group->lowest + (float) shift));
+    choose_codes (group, fit);
+    if (fit->error == 0)
+      return true;
+  }
+  return false;
+}
+
+static bool
+match_scale (const Group *group, float d, Fit *fit)
+{
+  fit->d = d;
+  fit->m = 0;
+  choose_codes (group, fit);
+  return fit->error == 0;
+}
+
+/* Gives exact groups back; only groups of 4 bits are worth it, as the error of
+ * 8 bits is below that of the activations. */
+static bool
+match (const Group *group, float low, float high, Fit *fit)
+{
+  int n_codes = (int) (group->highest - group->lowest);
+
+  for (int steps = n_codes; steps > 0 && n_codes <= 15; steps--) {
+    float d = round_to_half ((high - low) / (float) steps);
+
+    if (d == 0 || !is_grid (group, d, low))
+      continue;
+    if (group->offset ? match_offset (group, d, low, steps, fit)
+            || match_offset (group, -d, high, steps, fit)
+        : match_scale (group, d, fit) || match_scale (group, -d, fit))
+      return true;
+  }
+  return false;
+}
+
+/* ---- The search ---------------------------------------------------------- */
+
+/* Ranges to begin with, as parts of the whole one: what is cut off costs less
+ * than finer steps save. */
+static const float parts[] = { 1.0f, 0.94f, 0.88f, 0.82f, 0.75f, 0.67f };
+
+static void
+search_offset (const Group *group, float low, float high, Fit *best)
+{
+  const int n_parts = group->highest - group->lowest > 15 ? 1
+      : (int) (sizeof parts / sizeof *parts);
+  const float n_codes = group->highest - group->lowest;
+
+  for (int a = 0; a < n_parts; a++)
+    for (int b = 0; b < n_parts; b++) {
+      float centre = (low + high) / 2, half = (high - low) / 2;
+      float from = centre - half * parts[a], to = centre + half * parts[b];
+      float d = (to - from) / n_codes;
+
+      if (a - b > 2 || b - a > 2)
+        continue;
+      refine (group, d, from - d * group->lowest, best);
+    }
+}
+
+static void
+search_scale (const Group *group, float low, float high, Fit *best)
+{
+  const int n_parts = group->highest > 15 ? 2
+      : (int) (sizeof parts / sizeof *parts);
+  const float largest = -low > high ? low : high;
+
+  for (int a = 0; a < n_parts; a++) {
+    refine (group, largest * parts[a] / group->lowest, 0, best);
+    refine (group, largest * parts[a] / group->highest, 0, best);
+  }
+}
+
+static void
+fit_group (const Group *group, Fit *best)
+{
+  float low, high;
+
+  find_range (group, &low, &high);
+  if (match (group, low, high, best))
+    return;
+  *best = (Fit) { .error = INFINITY };
+  if (group->offset) {
+    search_offset (group, low, high, best);
+    /* All alike: one step to what the offset's rounding left. */
+    if (low == high)
+      refine (group, low - round_to_half (low), low, best);
+  } else {
+    search_scale (group, low, high, best);
+  }
+}
+
+/* ---- Tiles --------------------------------------------------------------- */
+
+static void
+fill_group (Group *group, RunnelTileForm form, const float *x,
+            const float *importance, int n)
+{
+  double sum_weight = 0, sum_x = 0;
+
+  group->n = n;
+  group->offset = form.offset;
+  group->lowest = form.bits == 4 ? (float) -form.origin : -127;
+  group->highest = form.bits == 4 ? (float) (15 - form.origin) : 127;
+  for (int i = 0; i < n; i++) {
+    group->x[i] = x[i];
+    group->weight[i] = importance ? importance[i] : 1;
+    sum_weight += group->weight[i];
+  }
+  /* Of no importance: then all alike. */
+  if (!(sum_weight > 0) || !isfinite (sum_weight)) {
+    for (int i = 0; i < n; i++)
+      group->weight[i] = 1;
+    sum_weight = n;
+  }
+  for (int i = 0; i < n; i++) {
+    group->weight[i] *= (float) (n / sum_weight);
+    sum_x += (double) group->weight[i] * x[i];
+  }
+  group->sum_weight = n;
+  group->sum_x = sum_x;
+}
+
+static void
+put_group (RunnelTileForm form, const Fit *fit, int n, int row, uint8_t *at)
+{
+  uint16_t d = runnel_float_to_half (fit->d);
+  uint16_t m = runnel_float_to_half (fit->m);
+  uint8_t *codes = at + runnel_tile_head_bytes (form);
+
+  memcpy (at + 2 * row, &d, 2);
+  if (form.offset)
+    memcpy (at + 2 * RUNNEL_TILE_ROWS + 2 * row, &m, 2);
+  for (int c = 0; c < n; c++) {
+    int half = c / RUNNEL_TILE_COLUMNS, i = c % RUNNEL_TILE_COLUMNS;
+    int within = form.bits == 4 ? i % 16 : i;
+    uint8_t code = (uint8_t) ((int) fit->codes[c] + form.origin);
+    uint8_t *byte = &codes[half * (int) runnel_tile_code_bytes (form)
+        + 32 * (within / 4) + 4 * row + within % 4];
+
+    *byte |= form.bits == 4 ? (uint8_t) (code << i / 16 * 4) : code;
+  }
+}
+
+void
+runnel_quantise_tile (RunnelTensorType type,
+                      const float *const rows[RUNNEL_TILE_ROWS],
+                      uint32_t columns, const float *importance,
+                      uint8_t *tile)
+{
+  RunnelTileForm form = { .bits = 4, .group = 32 };
+  size_t group_bytes;
+
+  runnel_blocks_tile_form (type, &form);
+  group_bytes = runnel_tile_head_bytes (form)
+      + runnel_tile_code_bytes (form) * (size_t) form.group
+      / RUNNEL_TILE_COLUMNS;
+  memset (tile, 0, runnel_tile_bytes (form, columns));
+  for (int row = 0; row < RUNNEL_TILE_ROWS; row++)
+    for (uint32_t c = 0; rows[row] != NULL && c < columns;
+        c += (uint32_t) form.group) {
+      uint32_t left = columns - c;
+      int n = left < (uint32_t) form.group ? (int) left : form.group;
+      Group group = { 0 };
+      Fit fit;
+
+      fill_group (&group, form, rows[row] + c,
+          importance ? importance + c : NULL, n);
+      fit_group (&group, &fit);
+      put_group (form, &fit, n, row, tile + c / (uint32_t) form.group
+          * group_bytes);
+    }
+}
