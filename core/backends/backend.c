@@ -10,6 +10,22 @@
 
 G_DEFINE_ABSTRACT_TYPE (RunnelBackend, runnel_backend, G_TYPE_OBJECT)
 
+GType
+runnel_kv_type_get_type (void)
+{
+  static gsize type = 0;
+  static const GEnumValue values[] = {
+    { RUNNEL_KV_TYPE_F16, "RUNNEL_KV_TYPE_F16", "f16" },
+    { RUNNEL_KV_TYPE_F32, "RUNNEL_KV_TYPE_F32", "f32" },
+    { RUNNEL_KV_TYPE_INT8, "RUNNEL_KV_TYPE_INT8", "int8" },
+    { 0, NULL, NULL },
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (&type, g_enum_register_static ("RunnelKvType", values));
+  return type;
+}
+
 static void
 runnel_backend_class_init (RunnelBackendClass *klass)
 {

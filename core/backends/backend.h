@@ -9,6 +9,26 @@
 
 G_BEGIN_DECLS
 
+/**
+ * RunnelKvType:
+ * @RUNNEL_KV_TYPE_F16: half floats
+ * @RUNNEL_KV_TYPE_F32: floats
+ * @RUNNEL_KV_TYPE_INT8: 8-bit codes, with one scale for each token's row of a
+ *   head: half the memory of half floats
+ *
+ * The type of the elements of keys and values in the cache.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+  RUNNEL_KV_TYPE_F16,
+  RUNNEL_KV_TYPE_F32,
+  RUNNEL_KV_TYPE_INT8,
+} RunnelKvType;
+
+#define RUNNEL_TYPE_KV_TYPE (runnel_kv_type_get_type ())
+RUNNEL_API GType runnel_kv_type_get_type (void);
+
 #define RUNNEL_TYPE_BACKEND (runnel_backend_get_type ())
 RUNNEL_API
 G_DECLARE_DERIVABLE_TYPE (RunnelBackend, runnel_backend, RUNNEL, BACKEND, GObject)

@@ -30,7 +30,7 @@ typedef struct {
   guint rope_dimensions;
   RunnelRopeStyle rope_style;
   float norm_epsilon;
-  gboolean kv_f32;           /* keys and values as floats, else half floats */
+  RunnelKvType kv_type;
 } RunnelShape;
 
 /* Rows of a page's memory that are consecutive keys of a sequence. */

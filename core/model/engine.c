@@ -28,21 +28,6 @@ struct _RunnelEngine {
 
 G_DEFINE_FINAL_TYPE (RunnelEngine, runnel_engine, G_TYPE_OBJECT)
 
-GType
-runnel_kv_type_get_type (void)
-{
-  static gsize type = 0;
-  static const GEnumValue values[] = {
-    { RUNNEL_KV_TYPE_F16, "RUNNEL_KV_TYPE_F16", "f16" },
-    { RUNNEL_KV_TYPE_F32, "RUNNEL_KV_TYPE_F32", "f32" },
-    { 0, NULL, NULL },
-  };
-
-  if (g_once_init_enter (&type))
-    g_once_init_leave (&type, g_enum_register_static ("RunnelKvType", values));
-  return type;
-}
-
 /* Engines in use, by model, backend and KV type. An engine is made outside
  * the lock, so two callers may race to make one: the first stays. */
 static GMutex registry_mutex; /* guards the list */

@@ -11,23 +11,6 @@
 
 G_BEGIN_DECLS
 
-/**
- * RunnelKvType:
- * @RUNNEL_KV_TYPE_F16: half floats
- * @RUNNEL_KV_TYPE_F32: floats
- *
- * The type of the elements of keys and values in the cache.
- *
- * Since: 0.1
- */
-typedef enum {
-  RUNNEL_KV_TYPE_F16,
-  RUNNEL_KV_TYPE_F32,
-} RunnelKvType;
-
-#define RUNNEL_TYPE_KV_TYPE (runnel_kv_type_get_type ())
-RUNNEL_API GType runnel_kv_type_get_type (void);
-
 #define RUNNEL_TYPE_ENGINE (runnel_engine_get_type ())
 RUNNEL_API
 G_DECLARE_FINAL_TYPE (RunnelEngine, runnel_engine, RUNNEL, ENGINE, GObject)

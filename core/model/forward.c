@@ -35,7 +35,7 @@ runnel_forward_shape (const RunnelHyperparameters *hp, RunnelKvType kv_type)
     .rope_dimensions = hp->rope_dimensions,
     .rope_style = hp->rope_style,
     .norm_epsilon = (float) hp->norm_epsilon,
-    .kv_f32 = kv_type == RUNNEL_KV_TYPE_F32,
+    .kv_type = kv_type,
   };
 
   return shape;

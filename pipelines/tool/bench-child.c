@@ -24,10 +24,12 @@ make_arguments (const Options *options, const char *prompt, guint max_tokens,
   g_autofree char *length = g_strdup_printf ("--max-tokens=%u", max_tokens);
   g_autofree char *kernels = g_strdup_printf ("--kernels=%s",
       options->kernels ? options->kernels : "auto");
+  g_autofree char *kv_type = g_strdup_printf ("--kv-type=%s",
+      options->kv_type ? options->kv_type : "f16");
 
   g_strv_builder_add_many (builder, "/proc/self/exe", "run", "-m",
       options->model, "--temperature=0", "--ignore-eos=true", threads, length,
-      kernels, NULL);
+      kernels, kv_type, NULL);
   if (json)
     g_strv_builder_add (builder, "--json");
   g_strv_builder_add_many (builder, "--", "complete", prompt, NULL);

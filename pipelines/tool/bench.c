@@ -185,6 +185,9 @@ run_children (Bench *self, GError **error)
 static gboolean
 measure_load (Bench *self, GError **error)
 {
+  RunnelKvType kv_type = RUNNEL_KV_TYPE_F16;
+
+  loading_get_kv_type (self->options, &kv_type);
   for (int i = 0; i < repeats; i++) {
     gint64 started;
 
@@ -196,7 +199,7 @@ measure_load (Bench *self, GError **error)
         || runnel_model_get_tokenizer (self->model, error) == NULL)
       return FALSE;
     self->engine = runnel_engine_get (self->model, self->backend,
-        RUNNEL_KV_TYPE_F16, NULL, NULL, NULL, error);
+        kv_type, NULL, NULL, NULL, error);
     if (self->engine == NULL)
       return FALSE;
     samples_add (&self->load, (g_get_monotonic_time () - started) / 1e3);

@@ -33,16 +33,30 @@ loading_get_backend (const Options *options, GError **error)
   return runnel_backend_get ("auto", options->threads, kernels, error);
 }
 
+gboolean
+loading_get_kv_type (const Options *options, RunnelKvType *ret_type)
+{
+  g_autoptr (GEnumClass) types = g_type_class_ref (RUNNEL_TYPE_KV_TYPE);
+  const GEnumValue *value = g_enum_get_value_by_nick (types,
+      options->kv_type != NULL ? options->kv_type : "f16");
+
+  if (value != NULL && ret_type != NULL)
+    *ret_type = value->value;
+  return value != NULL;
+}
+
 RunnelEngine *
 loading_get_engine (const Options *options, RunnelModel *model,
                     GError **error)
 {
   g_autoptr (RunnelBackend) backend = loading_get_backend (options, error);
+  RunnelKvType kv_type = RUNNEL_KV_TYPE_F16;
   RunnelEngine *engine;
 
   if (backend == NULL)
     return NULL;
-  engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16,
+  loading_get_kv_type (options, &kv_type);
+  engine = runnel_engine_get (model, backend, kv_type,
       report_progress_fraction, "Loading the model", NULL, error);
   report_progress_end ();
   return engine;

@@ -15,6 +15,8 @@ G_BEGIN_DECLS
 gboolean loading_check_model (const Options *options, GError **error);
 RunnelModel *loading_open_model (const Options *options, GError **error);
 RunnelBackend *loading_get_backend (const Options *options, GError **error);
+/* FALSE when there is no such type. */
+gboolean loading_get_kv_type (const Options *options, RunnelKvType *ret_type);
 /* The engine of @model, with progress. */
 RunnelEngine *loading_get_engine (const Options *options, RunnelModel *model,
                                   GError **error);

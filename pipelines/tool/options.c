@@ -4,6 +4,7 @@
  */
 #include "verb.h"
 
+#include "loading.h"
 #include "report.h"
 
 static const char *seed_text;
@@ -38,6 +39,11 @@ check (Options *options, const Verb *verb, GError **error)
         options->threads);
     return FALSE;
   }
+  if (options->kv_type != NULL && !loading_get_kv_type (options, NULL)) {
+    g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+        "--kv-type: '%s' is none of f16, f32, int8", options->kv_type);
+    return FALSE;
+  }
   return parse_seed (options, error);
 }
 
@@ -58,6 +64,9 @@ add_common_entries (GOptionContext *context, Options *options,
     { "kernels", 0, engine, G_OPTION_ARG_STRING, &options->kernels,
       "Level of the processor's kernels: scalar, avx2, neon, … (default: the "
       "best); all give the same bits", "LEVEL" },
+    { "kv-type", 0, engine, G_OPTION_ARG_STRING, &options->kv_type,
+      "Type of keys and values in memory: f16, f32 or int8 (default: f16)",
+      "TYPE" },
     { "seed", 0, seed, G_OPTION_ARG_STRING, &seed_text,
       "Of everything that is drawn; the same seed gives the same result",
       "N" },
@@ -149,5 +158,6 @@ options_clear (Options *options)
 {
   g_free (options->model);
   g_free (options->kernels);
+  g_free (options->kv_type);
   g_strfreev (options->arguments);
 }

@@ -293,6 +293,11 @@ apply_engine (GPtrArray *elements, const Options *options, GError **error)
         && !set_from_text (elements->pdata[i], spec, "--kernels",
             options->kernels, error))
       return FALSE;
+    spec = find_writable (elements->pdata[i], "kv-type");
+    if (options->kv_type != NULL && spec != NULL
+        && !set_from_text (elements->pdata[i], spec, "--kv-type",
+            options->kv_type, error))
+      return FALSE;
   }
   return TRUE;
 }

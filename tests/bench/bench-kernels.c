@@ -4,7 +4,9 @@
  *
  * Micro-benchmark of the kernels, no GLib. Levels take turns, sample by
  * sample, and time is the thread's own, so that a busy machine hurts little
- * and all alike; medians and the middle half are printed. bench-kernels [products|attention|rows|pack] [LEVEL]
+ * and all alike; medians, the middle half and the best are printed.
+ *
+ *     bench-kernels [products|attention|rows|pack] [LEVEL [PART OF A NAME]]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 
 static const RunnelKernels *levels[MAX_LEVELS];
 static int n_levels;
+static const char *filter = "";  /* only what has this in its name */
 static uint64_t state = 1;
 
 static uint32_t
@@ -82,6 +85,8 @@ measure (const char *what, const char *unit, double amount,
   double rates[MAX_LEVELS][SAMPLES], medians[MAX_LEVELS];
   long repeats[MAX_LEVELS];
 
+  if (strstr (what, filter) == NULL)
+    return;
   for (int l = 0; l < n_levels; l++) {
     double begin = now ();
 
@@ -104,8 +109,9 @@ measure (const char *what, const char *unit, double amount,
   for (int l = 0; l < n_levels; l++) {
     qsort (rates[l], SAMPLES, sizeof (double), compare_doubles);
     medians[l] = rates[l][SAMPLES / 2];
-    printf ("  %s %8.2f (%.2f - %.2f)", levels[l]->name, medians[l],
-        rates[l][SAMPLES / 4], rates[l][SAMPLES * 3 / 4]);
+    printf ("  %s %8.2f (%.2f - %.2f, %.2f)", levels[l]->name,
+        medians[l], rates[l][SAMPLES / 4], rates[l][SAMPLES * 3 / 4],
+        rates[l][SAMPLES - 1]);
   }
   printf (" %s", unit);
   if (n_levels > 1)
@@ -259,6 +265,7 @@ bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
   RunnelKvRun runs[MAX_DEPTH / PAGE_ROWS];
   float *kv = random_floats (2 * (size_t) n_kv_heads * head_dim);
   uint8_t *pages = allocate (page * (MAX_DEPTH / PAGE_ROWS));
+  static const char *const formats[] = { "f16", "f32", "int8" };
   char what[80];
 
   for (uint32_t i = 0; i < MAX_DEPTH / PAGE_ROWS; i++) {
@@ -283,7 +290,7 @@ bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
         a.limits[i] = depth - a.n_queries + 1 + i;
       snprintf (what, sizeof what, "%u/%u heads of %u, %s, depth %u x %u",
           n_kv_heads * n_heads, n_kv_heads, head_dim,
-          format == RUNNEL_KV_F16 ? "f16" : "f32", depth, a.n_queries);
+          formats[format], depth, a.n_queries);
       measure (what, "k tokens/s a layer", a.n_queries * 1e-3, attend, &a);
     }
   }
@@ -303,6 +310,7 @@ bench_attention (void)
   bench_attention_shape (2, 7, 64, RUNNEL_KV_F16);
   bench_attention_shape (4, 1, 128, RUNNEL_KV_F16);
   bench_attention_shape (3, 3, 64, RUNNEL_KV_F32);
+  bench_attention_shape (2, 7, 64, RUNNEL_KV_INT8);
 }
 
 /* ---- Rows and packing ----------------------------------------------------------- */
@@ -448,7 +456,7 @@ print_machine (void)
   if (file != NULL)
     fclose (file);
   printf ("%s, CPU flags %#x, one thread, seed %llu, %d samples of %g ms "
-      "of CPU time, median (quartiles)\n", name, runnel_cpu_flags (),
+      "of CPU time, median (quartiles, best)\n", name, runnel_cpu_flags (),
       (unsigned long long) state, SAMPLES, SAMPLE_SECONDS * 1e3);
 }
 
@@ -463,6 +471,8 @@ main (int argc, char **argv)
     if (argc <= 2 || strcmp (argv[2], names[i]) == 0)
       levels[n_levels++] = runnel_kernels_by_name (names[i]);
   }
+  if (argc > 3)
+    filter = argv[3];
   if (n_levels == 0) {
     fprintf (stderr, "this machine has no level %s\n", argv[2]);
     return 1;

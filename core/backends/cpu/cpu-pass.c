@@ -112,8 +112,13 @@ allocate_output (RunnelPass *self)
 RunnelKvLayout
 runnel_cpu_kv_layout (const RunnelShape *shape)
 {
+  static const RunnelKvFormat formats[] = {
+    [RUNNEL_KV_TYPE_F16] = RUNNEL_KV_F16,
+    [RUNNEL_KV_TYPE_F32] = RUNNEL_KV_F32,
+    [RUNNEL_KV_TYPE_INT8] = RUNNEL_KV_INT8,
+  };
   RunnelKvLayout kv = {
-    .format = shape->kv_f32 ? RUNNEL_KV_F32 : RUNNEL_KV_F16,
+    .format = formats[shape->kv_type],
     .page_rows = RUNNEL_CPU_PAGE_ROWS,
     .n_kv_heads = shape->n_kv_heads,
     .head_dim = shape->head_dim,
@@ -585,33 +590,56 @@ kv_write (RunnelBackend *backend, const RunnelShape *shape, guint8 *page,
         row, k + l * n, v + l * n);
 }
 
-/* Visits the elements of a row: K of a head is strided, V is contiguous.
- * Copies to `bits` or, when `import` is set, from it. */
+/* Where the bits of a row lie: from a page or, when `import` is set, into
+ * it. */
+typedef struct {
+  guint8 *bits;              /* the next */
+  gboolean import;
+} RowCopy;
+
+static void
+copy_bits (RowCopy *copy, guint8 *at, gsize size)
+{
+  memcpy (copy->import ? at : copy->bits, copy->import ? copy->bits : at,
+      size);
+  copy->bits += size;
+}
+
+/* A row of a head of one layer: K is strided, V contiguous, and each is
+ * followed by its scale where it has one. */
+static void
+copy_head_row (RowCopy *copy, const RunnelKvLayout *kv, guint8 *layer,
+               guint head, guint row)
+{
+  gsize element = runnel_kv_element_size (kv->format);
+  gsize first = (gsize) head * kv->page_rows;
+  guint8 *v_plane = layer + runnel_kv_plane_bytes (kv);
+  guint8 *k = layer + (first + row / RUNNEL_KV_TILE * RUNNEL_KV_TILE)
+      * kv->head_dim * element + row % RUNNEL_KV_TILE * element;
+
+  for (guint d = 0; d < kv->head_dim; d++)
+    copy_bits (copy, k + d * RUNNEL_KV_TILE * element, element);
+  if (kv->format == RUNNEL_KV_INT8)
+    copy_bits (copy, layer + runnel_kv_scale_offset (kv, head, row),
+        sizeof (float));
+  copy_bits (copy, v_plane + (first + row) * kv->head_dim * element,
+      kv->head_dim * element);
+  if (kv->format == RUNNEL_KV_INT8)
+    copy_bits (copy, v_plane + runnel_kv_scale_offset (kv, head, row),
+        sizeof (float));
+}
+
 static void
 copy_row (const RunnelShape *shape, guint8 *page, guint row, guint8 *bits,
           gboolean import)
 {
   RunnelKvLayout kv = runnel_cpu_kv_layout (shape);
-  gsize element = runnel_kv_element_size (kv.format);
-  gsize plane = runnel_kv_plane_bytes (&kv);
-  gsize head = (gsize) kv.page_rows * kv.head_dim * element;
-  gsize tile = (gsize) RUNNEL_KV_TILE * kv.head_dim * element;
+  gsize layer_bytes = 2 * runnel_kv_plane_bytes (&kv);
+  RowCopy copy = { bits, import };
 
-  for (guint h = 0; h < shape->n_layers * kv.n_kv_heads; h++) {
-    guint8 *k = page + h / kv.n_kv_heads * 2 * plane
-        + h % kv.n_kv_heads * head + row / RUNNEL_KV_TILE * tile
-        + row % RUNNEL_KV_TILE * element;
-    guint8 *v = page + h / kv.n_kv_heads * 2 * plane + plane
-        + h % kv.n_kv_heads * head + row * kv.head_dim * element;
-
-    for (guint d = 0; d < kv.head_dim; d++, bits += element) {
-      guint8 *at = k + d * RUNNEL_KV_TILE * element;
-
-      memcpy (import ? at : bits, import ? bits : at, element);
-    }
-    memcpy (import ? v : bits, import ? bits : v, kv.head_dim * element);
-    bits += kv.head_dim * element;
-  }
+  for (guint l = 0; l < shape->n_layers; l++)
+    for (guint h = 0; h < kv.n_kv_heads; h++)
+      copy_head_row (&copy, &kv, page + l * layer_bytes, h, row);
 }
 
 static void

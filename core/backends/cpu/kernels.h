@@ -125,11 +125,12 @@ typedef struct {
 
 /* ---- Keys and values --------------------------------------------------- */
 
-typedef enum { RUNNEL_KV_F16, RUNNEL_KV_F32 } RunnelKvFormat;
+typedef enum { RUNNEL_KV_F16, RUNNEL_KV_F32, RUNNEL_KV_INT8 } RunnelKvFormat;
 
 /* How one layer's keys and values lie in a page of page_rows rows (a multiple
  * of 8): K as [kv_head][row / 8][head_dim][row % 8], then V as
- * [kv_head][row][head_dim], elements of the KV type. */
+ * [kv_head][row][head_dim], elements of the KV type. Behind the elements of
+ * either plane INT8 has their scales, floats [kv_head][row]. */
 typedef struct {
   RunnelKvFormat format;
   uint32_t page_rows;
@@ -140,15 +141,30 @@ typedef struct {
 static inline size_t
 runnel_kv_element_size (RunnelKvFormat format)
 {
-  return format == RUNNEL_KV_F16 ? 2 : 4;
+  return format == RUNNEL_KV_INT8 ? 1 : format == RUNNEL_KV_F16 ? 2 : 4;
+}
+
+/* Bytes of a head's row of K alone (or V alone) with its scale. */
+static inline size_t
+runnel_kv_row_bytes (const RunnelKvLayout *kv)
+{
+  return kv->head_dim * runnel_kv_element_size (kv->format)
+      + (kv->format == RUNNEL_KV_INT8 ? sizeof (float) : 0);
 }
 
 /* Bytes of K alone (or V alone) of one layer in a page. */
 static inline size_t
 runnel_kv_plane_bytes (const RunnelKvLayout *kv)
 {
+  return (size_t) kv->page_rows * kv->n_kv_heads * runnel_kv_row_bytes (kv);
+}
+
+/* Where in a plane of INT8 the scale of a head's row is. */
+static inline size_t
+runnel_kv_scale_offset (const RunnelKvLayout *kv, uint32_t head, uint32_t row)
+{
   return (size_t) kv->page_rows * kv->n_kv_heads * kv->head_dim
-      * runnel_kv_element_size (kv->format);
+      + ((size_t) head * kv->page_rows + row) * sizeof (float);
 }
 
 /* A run of rows of a page that are consecutive keys of a sequence. */

@@ -342,16 +342,20 @@ main (int argc, char **argv)
     RUNNEL_TENSOR_INT8_32_OFFSET,
   };
 
+  static const RunnelKvType kv_types[] = {
+    RUNNEL_KV_TYPE_F16, RUNNEL_KV_TYPE_F32, RUNNEL_KV_TYPE_INT8,
+  };
+
   g_test_init (&argc, &argv, NULL);
   add_case ("product/llama", "llama", RUNNEL_TENSOR_Q4_1, TRUE,
       RUNNEL_KV_TYPE_F16, TRUE);
   add_case ("product/qwen2", "qwen2", RUNNEL_TENSOR_Q8_0, FALSE,
       RUNNEL_KV_TYPE_F16, TRUE);
   add_case ("product/qwen3", "qwen3", RUNNEL_TENSOR_Q4_0, TRUE,
-      RUNNEL_KV_TYPE_F32, TRUE);
+      RUNNEL_KV_TYPE_INT8, TRUE);
   for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     add_case ("types", i % 2 == 0 ? "qwen3" : "llama", types[i], i % 3 == 0,
-        i % 2 == 0 ? RUNNEL_KV_TYPE_F16 : RUNNEL_KV_TYPE_F32, FALSE);
+        kv_types[i % G_N_ELEMENTS (kv_types)], FALSE);
   g_test_add_func ("/default-model", test_default_model);
   return g_test_run ();
 }

@@ -88,6 +88,14 @@ lanes_load_halves (const void *p)
   return _mm256_cvtph_ps (_mm_loadu_si128 ((const __m128i *) p));
 }
 
+/* Eight signed bytes as floats. */
+ALWAYS_INLINE Lanes
+lanes_load_codes (const void *p)
+{
+  return _mm256_cvtepi32_ps (_mm256_cvtepi8_epi32 (_mm_loadl_epi64 (
+              (const __m128i *) p)));
+}
+
 ALWAYS_INLINE void
 lanes_store_halves (void *p, Lanes v)
 {

@@ -3,40 +3,50 @@
  * SPDX-License-Identifier: MIT
  *
  * Keys and values, for any level with eight float lanes (its own header comes
- * first). Queries that look at the same keys, be they heads of one token or
- * tokens of a chunk, are taken four at a time and share every key and value
- * that is read and widened. A lane is a key while scores are computed, and an
- * element of the value after that; sums run in the order of
- * keys in both, several independent ones at once to hide the latency of fma.
+ * first). A lane is a key while scores are computed, and an element of the
+ * value after that; sums run in the order of keys in both.
+ *
+ * Queries that look at the same keys, be they heads of one token or tokens of
+ * a chunk, are taken in groups that share registers, several independent sums
+ * at once to hide the latency of fma. A strip of keys that fits in the first
+ * cache serves all groups before the next; where there are many groups its
+ * elements are widened to floats once for all of them.
  */
 #pragma once
 
 #include "../exp.h"
 #include "../kernels.h"
+#include "../scalar/scalar.h"
 
 #define KV_TILE RUNNEL_KV_TILE
-#define MAX_QUERIES 4
+#define MAX_GROUP 6             /* queries that share registers */
+#define MAX_QUERIES 64          /* queries that share a strip */
+#define MANY_QUERIES 9          /* from here on strips are widened */
+#define STRIP_KEYS 64
+#define STRIP_FLOATS 4096       /* that a widened strip may have */
 
-/* Up to four queries and what becomes of them. Scores may be written for the
- * rest of a tile past the last key. */
+/* Queries and what becomes of them. Scores may be written for the rest of a
+ * tile past the last key. */
 typedef struct {
   const RunnelKvLayout *kv;
   const RunnelKvRun *runs;
   uint32_t n_runs;
   uint32_t kv_head;
   uint32_t key_begin;
-  int n;
+  uint32_t n;
   uint32_t most_keys;          /* of any query */
-  uint32_t fewest_keys;
   uint32_t n_keys[MAX_QUERIES];
   const float *q[MAX_QUERIES];
   RunnelPartial *partial[MAX_QUERIES];
   float scores[MAX_QUERIES][RUNNEL_KEY_BLOCK + KV_TILE];
+  float strip[STRIP_FLOATS];
 } Block;
 
 ALWAYS_INLINE Lanes
 load_elements (const uint8_t *p, RunnelKvFormat format)
 {
+  if (format == RUNNEL_KV_INT8)
+    return lanes_load_codes (p);
   if (format == RUNNEL_KV_F16)
     return lanes_load_halves (p);
   return lanes_load ((const float *) p);
@@ -45,97 +55,409 @@ load_elements (const uint8_t *p, RunnelKvFormat format)
 ALWAYS_INLINE size_t
 element_size (RunnelKvFormat format)
 {
-  return format == RUNNEL_KV_F16 ? 2 : 4;
+  return format == RUNNEL_KV_INT8 ? 1 : format == RUNNEL_KV_F16 ? 2 : 4;
+}
+
+/* ---- Groups ---------------------------------------------------------------- */
+
+static uint32_t
+n_groups (uint32_t n_queries)
+{
+  return (n_queries + MAX_GROUP - 1) / MAX_GROUP;
+}
+
+/* The first query of a group; groups differ in size by one at most. */
+static uint32_t
+group_begin (uint32_t n_queries, uint32_t group)
+{
+  return n_queries * group / n_groups (n_queries);
+}
+
+/* acc[i][j] += factors[i][at] · the j-th of n_vectors vectors at p, which are
+ * `step` bytes apart. The fewer of both stay in registers. */
+ALWAYS_INLINE void
+multiply_add_group (const uint8_t *p, size_t step, const float *const *factors,
+    uint32_t at, Lanes (*acc)[8], int n, int n_vectors, RunnelKvFormat format)
+{
+  Lanes kept[8];
+
+  if (n <= n_vectors) {
+#pragma GCC unroll 6
+    for (int i = 0; i < n; i++)
+      kept[i] = lanes_set (factors[i][at]);
+#pragma GCC unroll 8
+    for (int j = 0; j < n_vectors; j++) {
+      Lanes vector = load_elements (p + j * step, format);
+
+#pragma GCC unroll 6
+      for (int i = 0; i < n; i++)
+        acc[i][j] = lanes_fma (kept[i], vector, acc[i][j]);
+    }
+    return;
+  }
+#pragma GCC unroll 8
+  for (int j = 0; j < n_vectors; j++)
+    kept[j] = load_elements (p + j * step, format);
+#pragma GCC unroll 6
+  for (int i = 0; i < n; i++) {
+    Lanes factor = lanes_set (factors[i][at]);
+
+#pragma GCC unroll 8
+    for (int j = 0; j < n_vectors; j++)
+      acc[i][j] = lanes_fma (factor, kept[j], acc[i][j]);
+  }
 }
 
 /* ---- Scores --------------------------------------------------------------- */
 
-/* n queries times n_tiles tiles of keys at k. */
+/* n queries times n_tiles tiles of keys at k, with the keys' scales or
+ * none. */
 ALWAYS_INLINE void
-score_tiles (const uint8_t *k, uint32_t head_dim, const float *const *q, int n,
-    int n_tiles, float *const *out, RunnelKvFormat format)
+score_tiles (const uint8_t *k, uint32_t head_dim, const float *const *q,
+    const float *scales, float *const *out, int n, int n_tiles,
+    RunnelKvFormat format)
 {
   size_t row = KV_TILE * element_size (format), tile = row * head_dim;
-  Lanes acc[MAX_QUERIES][8];
+  Lanes acc[MAX_GROUP][8];
 
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int i = 0; i < n; i++) {
 #pragma GCC unroll 8
     for (int t = 0; t < n_tiles; t++)
       acc[i][t] = lanes_set (0.0f);
   }
-  for (uint32_t d = 0; d < head_dim; d++) {
-#pragma GCC unroll 8
-    for (int t = 0; t < n_tiles; t++) {
-      Lanes key = load_elements (k + t * tile + d * row, format);
-
-#pragma GCC unroll 4
-      for (int i = 0; i < n; i++)
-        acc[i][t] = lanes_fma (lanes_set (q[i][d]), key, acc[i][t]);
-    }
-  }
-#pragma GCC unroll 4
+  for (uint32_t d = 0; d < head_dim; d++)
+    multiply_add_group (k + d * row, tile, q, d, acc, n, n_tiles, format);
+#pragma GCC unroll 6
   for (int i = 0; i < n; i++) {
 #pragma GCC unroll 8
-    for (int t = 0; t < n_tiles; t++)
+    for (int t = 0; t < n_tiles; t++) {
+      if (scales != NULL)
+        acc[i][t] = lanes_mul (acc[i][t], lanes_load (scales + KV_TILE * t));
       lanes_store (out[i] + KV_TILE * t, acc[i][t]);
+    }
   }
 }
 
-/* n_tiles whole tiles, as many at once as there are registers for. */
+/* All tiles of a strip, as many at once as there are registers for. */
 ALWAYS_INLINE void
-score_whole_tiles (const Block *block, const uint8_t *k, uint32_t n_tiles,
-    float *const *first_out, int n, int at_once, RunnelKvFormat format)
+score_strip (const uint8_t *k, uint32_t head_dim, uint32_t n_tiles,
+    const float *const *q, const float *scales, float *const *first_out, int n,
+    int at_once, RunnelKvFormat format)
 {
-  uint32_t head_dim = block->kv->head_dim, t = 0;
   size_t tile = (size_t) head_dim * KV_TILE * element_size (format);
-  float *out[MAX_QUERIES];
+  const uint32_t steps[] = { at_once, 1 };
+  float *out[MAX_GROUP];
+  uint32_t t = 0;
 
   for (int i = 0; i < n; i++)
     out[i] = first_out[i];
-  for (; t + at_once <= n_tiles; t += at_once) {
-    score_tiles (k + t * tile, head_dim, block->q, n, at_once, out, format);
-    for (int i = 0; i < n; i++)
-      out[i] += at_once * KV_TILE;
-  }
-  for (; t < n_tiles; t++) {
-    score_tiles (k + t * tile, head_dim, block->q, n, 1, out, format);
-    for (int i = 0; i < n; i++)
-      out[i] += KV_TILE;
+#pragma GCC unroll 2
+  for (int s = 0; s < 2; s++) {
+    for (; t + steps[s] <= n_tiles; t += steps[s]) {
+      score_tiles (k + t * tile, head_dim, q, scales, out, n, steps[s],
+          format);
+      for (int i = 0; i < n; i++)
+        out[i] += steps[s] * KV_TILE;
+      if (scales != NULL)
+        scales += steps[s] * KV_TILE;
+    }
   }
 }
 
-/* Rows [first, first + n_rows) of a page, whose scores start at `index`. A
- * first tile that starts before them is scored aside, as its leading lanes
- * belong to other keys. */
+/* ---- Values ----------------------------------------------------------------- */
+
+/* Elements [d, d + 8 n_vectors) of n queries' outputs, over n_rows rows of
+ * values at v whose weights are p. */
 ALWAYS_INLINE void
+add_elements (const uint8_t *v, size_t row_bytes, uint32_t n_rows,
+    const float *const *p, float *const *out, uint32_t d, int n, int n_vectors,
+    RunnelKvFormat format)
+{
+  Lanes acc[MAX_GROUP][8];
+
+#pragma GCC unroll 6
+  for (int i = 0; i < n; i++) {
+#pragma GCC unroll 8
+    for (int j = 0; j < n_vectors; j++)
+      acc[i][j] = lanes_load (out[i] + d + 8 * j);
+  }
+  v += d * element_size (format);
+  for (uint32_t r = 0; r < n_rows; r++, v += row_bytes)
+    multiply_add_group (v, 8 * element_size (format), p, r, acc, n, n_vectors,
+        format);
+#pragma GCC unroll 6
+  for (int i = 0; i < n; i++) {
+#pragma GCC unroll 8
+    for (int j = 0; j < n_vectors; j++)
+      lanes_store (out[i] + d + 8 * j, acc[i][j]);
+  }
+}
+
+ALWAYS_INLINE float
+load_element (const uint8_t *p, RunnelKvFormat format)
+{
+  float value;
+
+  if (format == RUNNEL_KV_INT8)
+    return (float) (int8_t) *p;
+  if (format == RUNNEL_KV_F16)
+    return runnel_load_half (p);
+  memcpy (&value, p, sizeof value);
+  return value;
+}
+
+ALWAYS_INLINE void
+add_strip (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,
+    const float *const *p, float *const *out, int n, int at_once,
+    RunnelKvFormat format)
+{
+  size_t row_bytes = head_dim * element_size (format);
+  uint32_t d = 0;
+
+  for (; d + 8 * at_once <= head_dim; d += 8 * at_once)
+    add_elements (v, row_bytes, n_rows, p, out, d, n, at_once, format);
+  for (; d + 8 <= head_dim; d += 8)
+    add_elements (v, row_bytes, n_rows, p, out, d, n, 1, format);
+  for (; d < head_dim; d++) {
+    for (uint32_t r = 0; r < n_rows; r++) {
+      float value = load_element (v + r * row_bytes
+          + d * element_size (format), format);
+
+      for (int i = 0; i < n; i++)
+        out[i][d] = fmaf (p[i][r], value, out[i][d]);
+    }
+  }
+}
+
+/* ---- By format and number of queries ------------------------------------------ */
+
+typedef void (*ScoreFunc) (const uint8_t *k, uint32_t head_dim,
+    uint32_t n_tiles, const float *const *q, const float *scales,
+    float *const *out);
+typedef void (*AddFunc) (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,
+    const float *const *p, float *const *out);
+
+#define DEFINE_GROUP(n, at_once, suffix, format)                              \
+  static void                                                                 \
+  score_##n##_##suffix (const uint8_t *k, uint32_t head_dim,                  \
+      uint32_t n_tiles, const float *const *q, const float *scales,           \
+      float *const *out)                                                      \
+  {                                                                           \
+    score_strip (k, head_dim, n_tiles, q, scales, out, n, at_once, format);   \
+  }                                                                           \
+                                                                              \
+  static void                                                                 \
+  add_##n##_##suffix (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,   \
+      const float *const *p, float *const *out)                               \
+  {                                                                           \
+    add_strip (v, head_dim, n_rows, p, out, n, at_once, format);              \
+  }
+
+/* How many tiles or vectors at once fills the registers. */
+#define DEFINE_GROUPS(suffix, format)                                         \
+  DEFINE_GROUP (1, 8, suffix, format)                                         \
+  DEFINE_GROUP (2, 4, suffix, format)                                         \
+  DEFINE_GROUP (3, 4, suffix, format)                                         \
+  DEFINE_GROUP (4, 2, suffix, format)                                         \
+  DEFINE_GROUP (5, 2, suffix, format)                                         \
+  DEFINE_GROUP (6, 2, suffix, format)
+
+DEFINE_GROUPS (f16, RUNNEL_KV_F16)
+DEFINE_GROUPS (f32, RUNNEL_KV_F32)
+DEFINE_GROUPS (int8, RUNNEL_KV_INT8)
+
+#define LIST_GROUPS(func, suffix)                                             \
+  { func##_1_##suffix, func##_2_##suffix, func##_3_##suffix,                  \
+    func##_4_##suffix, func##_5_##suffix, func##_6_##suffix }
+
+static const ScoreFunc score_funcs[][MAX_GROUP] = {
+  [RUNNEL_KV_F16] = LIST_GROUPS (score, f16),
+  [RUNNEL_KV_F32] = LIST_GROUPS (score, f32),
+  [RUNNEL_KV_INT8] = LIST_GROUPS (score, int8),
+};
+
+static const AddFunc add_funcs[][MAX_GROUP] = {
+  [RUNNEL_KV_F16] = LIST_GROUPS (add, f16),
+  [RUNNEL_KV_F32] = LIST_GROUPS (add, f32),
+  [RUNNEL_KV_INT8] = LIST_GROUPS (add, int8),
+};
+
+/* ---- Strips ------------------------------------------------------------------- */
+
+/* Elements of a strip, as they are in the page or widened. */
+typedef struct {
+  const uint8_t *data;
+  RunnelKvFormat format;
+} Strip;
+
+/* Keys of a strip; a whole number of tiles. */
+static uint32_t
+strip_keys (const Block *block)
+{
+  uint32_t fit = STRIP_FLOATS / block->kv->head_dim / KV_TILE * KV_TILE;
+
+  return block->n < MANY_QUERIES || fit >= STRIP_KEYS || fit == 0 ? STRIP_KEYS
+      : fit;
+}
+
+/* A strip of n elements at p. */
+static Strip
+get_strip (Block *block, const uint8_t *p, size_t n)
+{
+  Strip strip = { p, block->kv->format };
+  size_t i = 0;
+
+  if (block->n < MANY_QUERIES || strip.format == RUNNEL_KV_F32
+      || n > STRIP_FLOATS)
+    return strip;
+  if (strip.format == RUNNEL_KV_F16) {
+    for (; i + 8 <= n; i += 8)
+      lanes_store (block->strip + i, lanes_load_halves (p + 2 * i));
+    for (; i < n; i++)
+      block->strip[i] = load_element (p + 2 * i, RUNNEL_KV_F16);
+  } else {
+    for (; i + 8 <= n; i += 8)
+      lanes_store (block->strip + i, lanes_load_codes (p + i));
+    for (; i < n; i++)
+      block->strip[i] = load_element (p + i, RUNNEL_KV_INT8);
+  }
+  strip.data = (const uint8_t *) block->strip;
+  strip.format = RUNNEL_KV_F32;
+  return strip;
+}
+
+/* Scores of n_tiles tiles at k for all queries, into their scores from
+ * `index` on; of the first tile the leading lanes may belong to other keys,
+ * then it comes alone and only `n` keys from `lead` on are taken. */
+static void
+score_all (Block *block, const uint8_t *k, uint32_t n_tiles,
+    const float *scales, uint32_t index, uint32_t lead, uint32_t n)
+{
+  uint32_t head_dim = block->kv->head_dim, groups = n_groups (block->n);
+  Strip strip = get_strip (block, k, (size_t) n_tiles * KV_TILE * head_dim);
+
+  for (uint32_t g = 0; g < groups; g++) {
+    uint32_t first = group_begin (block->n, g);
+    uint32_t size = group_begin (block->n, g + 1) - first;
+    float aside[MAX_GROUP][KV_TILE], *out[MAX_GROUP];
+
+    for (uint32_t i = 0; i < size; i++)
+      out[i] = lead > 0 ? aside[i] : block->scores[first + i] + index;
+    score_funcs[strip.format][size - 1] (strip.data, head_dim, n_tiles,
+        block->q + first, scales, out);
+    for (uint32_t i = 0; i < size && lead > 0; i++)
+      memcpy (block->scores[first + i] + index, aside[i] + lead,
+          n * sizeof (float));
+  }
+}
+
+/* Rows [first, first + n_rows) of a page, whose scores start at `index`. */
+static void
 score_rows (Block *block, const uint8_t *layer, uint32_t first,
-    uint32_t n_rows, uint32_t index, int n, int at_once, RunnelKvFormat format)
+    uint32_t n_rows, uint32_t index)
 {
   const RunnelKvLayout *kv = block->kv;
-  size_t tile = (size_t) kv->head_dim * KV_TILE * element_size (format);
-  const uint8_t *k = layer + tile * ((size_t) block->kv_head
-      * (kv->page_rows / KV_TILE) + first / KV_TILE);
-  uint32_t lead = first % KV_TILE;
-  float aside[MAX_QUERIES][KV_TILE], *out[MAX_QUERIES];
+  size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
+  uint32_t lead = first % KV_TILE, per_strip = strip_keys (block);
+  const uint8_t *k = layer
+      + row_bytes * ((size_t) block->kv_head * kv->page_rows + first - lead);
+  const float *scales = kv->format != RUNNEL_KV_INT8 ? NULL
+      : (const float *) (layer + runnel_kv_scale_offset (kv, block->kv_head,
+          first - lead));
 
-  if (lead != 0) {
-    uint32_t taken = KV_TILE - lead < n_rows ? KV_TILE - lead : n_rows;
+  while (n_rows > 0) {
+    uint32_t taken = lead > 0 ? KV_TILE - lead : per_strip, n_tiles;
 
-    for (int i = 0; i < n; i++)
-      out[i] = aside[i];
-    score_tiles (k, kv->head_dim, block->q, n, 1, out, format);
-    for (int i = 0; i < n; i++)
-      memcpy (block->scores[i] + index, aside[i] + lead,
-          taken * sizeof (float));
-    k += tile;
+    taken = taken < n_rows ? taken : n_rows;
+    n_tiles = lead > 0 ? 1 : (taken + KV_TILE - 1) / KV_TILE;
+    score_all (block, k, n_tiles, scales, index, lead, taken);
+    k += n_tiles * KV_TILE * row_bytes;
+    if (scales != NULL)
+      scales += n_tiles * KV_TILE;
     index += taken;
     n_rows -= taken;
+    lead = 0;
   }
-  for (int i = 0; i < n; i++)
-    out[i] = block->scores[i] + index;
-  score_whole_tiles (block, k, (n_rows + KV_TILE - 1) / KV_TILE, out, n,
-      at_once, format);
+}
+
+/* Values of rows at v, of the keys [begin, end), for one group. */
+static void
+add_group (Block *block, Strip strip, uint32_t first, uint32_t size,
+    uint32_t begin, uint32_t end)
+{
+  uint32_t head_dim = block->kv->head_dim, common = end;
+  size_t row_bytes = head_dim * runnel_kv_element_size (strip.format);
+  const float *p[MAX_GROUP];
+  float *out[MAX_GROUP];
+
+  for (uint32_t i = 0; i < size; i++) {
+    uint32_t n_keys = block->n_keys[first + i];
+
+    common = n_keys < common ? n_keys : common;
+    p[i] = block->scores[first + i] + begin;
+    out[i] = block->partial[first + i]->out;
+  }
+  if (common > begin)
+    add_funcs[strip.format][size - 1] (strip.data, head_dim, common - begin,
+        p, out);
+  else
+    common = begin;
+  for (uint32_t i = 0; i < size; i++) {
+    uint32_t n_keys = block->n_keys[first + i];
+
+    p[i] += common - begin;
+    n_keys = n_keys < end ? n_keys : end;
+    if (n_keys > common)
+      add_funcs[strip.format][0] (strip.data + row_bytes * (common - begin),
+          head_dim, n_keys - common, p + i, out + i);
+  }
+}
+
+/* Weights of the keys [begin, end) times the scales of their values. */
+static void
+scale_weights (Block *block, const float *scales, uint32_t begin, uint32_t end)
+{
+  for (uint32_t i = 0; i < block->n; i++) {
+    float *p = block->scores[i];
+    uint32_t limit = block->n_keys[i] < end ? block->n_keys[i] : end;
+    uint32_t k = begin;
+
+    for (; k + 8 <= limit; k += 8)
+      lanes_store (p + k, lanes_mul (lanes_load (p + k),
+              lanes_load (scales + (k - begin))));
+    for (; k < limit; k++)
+      p[k] = p[k] * scales[k - begin];
+  }
+}
+
+/* Values of rows from `first` on, of the keys [begin, end). */
+static void
+add_rows (Block *block, const uint8_t *values, uint32_t first, uint32_t begin,
+    uint32_t end)
+{
+  const RunnelKvLayout *kv = block->kv;
+  size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
+  uint32_t per_strip = strip_keys (block), groups = n_groups (block->n);
+  const uint8_t *v = values
+      + row_bytes * ((size_t) block->kv_head * kv->page_rows + first);
+
+  if (kv->format == RUNNEL_KV_INT8)
+    scale_weights (block, (const float *) (values
+            + runnel_kv_scale_offset (kv, block->kv_head, first)), begin, end);
+  while (begin < end) {
+    uint32_t taken = per_strip < end - begin ? per_strip : end - begin;
+    Strip strip = get_strip (block, v, (size_t) taken * kv->head_dim);
+
+    for (uint32_t g = 0; g < groups; g++) {
+      uint32_t i = group_begin (block->n, g);
+
+      add_group (block, strip, i, group_begin (block->n, g + 1) - i, begin,
+          begin + taken);
+    }
+    v += taken * row_bytes;
+    begin += taken;
+  }
 }
 
 /* ---- Softmax ---------------------------------------------------------------- */
@@ -168,86 +490,20 @@ soften (float *scores, uint32_t n, RunnelPartial *partial)
   partial->sum = lanes_sum (sum);
 }
 
-/* ---- Values ----------------------------------------------------------------- */
-
-/* Elements [d, d + 8 n_vectors) of n queries' outputs, over n_rows rows of
- * values at v whose weights are p. */
-ALWAYS_INLINE void
-add_elements (const uint8_t *v, size_t row_bytes, uint32_t n_rows,
-    const float *const *p, float *const *out, uint32_t d, int n, int n_vectors,
-    RunnelKvFormat format)
-{
-  Lanes acc[MAX_QUERIES][8];
-
-#pragma GCC unroll 4
-  for (int i = 0; i < n; i++) {
-#pragma GCC unroll 8
-    for (int j = 0; j < n_vectors; j++)
-      acc[i][j] = lanes_load (out[i] + d + 8 * j);
-  }
-  v += d * element_size (format);
-  for (uint32_t r = 0; r < n_rows; r++, v += row_bytes) {
-#pragma GCC unroll 8
-    for (int j = 0; j < n_vectors; j++) {
-      Lanes value = load_elements (v + 8 * j * element_size (format), format);
-
-#pragma GCC unroll 4
-      for (int i = 0; i < n; i++)
-        acc[i][j] = lanes_fma (lanes_set (p[i][r]), value, acc[i][j]);
-    }
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < n; i++) {
-#pragma GCC unroll 8
-    for (int j = 0; j < n_vectors; j++)
-      lanes_store (out[i] + d + 8 * j, acc[i][j]);
-  }
-}
-
-ALWAYS_INLINE void
-add_rows (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,
-    const float *const *p, float *const *out, int n, int at_once,
-    RunnelKvFormat format)
-{
-  size_t row_bytes = head_dim * element_size (format);
-  uint32_t d = 0;
-
-  for (; d + 8 * at_once <= head_dim; d += 8 * at_once)
-    add_elements (v, row_bytes, n_rows, p, out, d, n, at_once, format);
-  for (; d + 8 <= head_dim; d += 8)
-    add_elements (v, row_bytes, n_rows, p, out, d, n, 1, format);
-  for (; d < head_dim; d++) {
-    for (uint32_t r = 0; r < n_rows; r++) {
-      const uint8_t *at = v + r * row_bytes + d * element_size (format);
-      float value;
-
-      if (format == RUNNEL_KV_F16)
-        value = runnel_load_half (at);
-      else
-        memcpy (&value, at, sizeof value);
-      for (int i = 0; i < n; i++)
-        out[i][d] = fmaf (p[i][r], value, out[i][d]);
-    }
-  }
-}
-
 /* ---- A block of keys ---------------------------------------------------------- */
 
-/* The keys [*begin, *end), counted from the block's first, of a run as far as
- * they are below `limit` and not before `from`. */
+/* The keys [*begin, *end), counted from the block's first, of a run. */
 static bool
-clip_run (const Block *block, const RunnelKvRun *run, uint32_t from,
-    uint32_t limit, uint32_t *begin, uint32_t *end)
+clip_run (const Block *block, const RunnelKvRun *run, uint32_t *begin,
+    uint32_t *end)
 {
   uint32_t run_end = run->key + run->n;
+  uint32_t limit = block->key_begin + block->most_keys;
 
-  if (run_end <= block->key_begin + from
-      || run->key >= block->key_begin + limit)
+  if (run_end <= block->key_begin || run->key >= limit)
     return false;
-  *begin = run->key > block->key_begin + from ? run->key - block->key_begin
-      : from;
-  *end = run_end < block->key_begin + limit ? run_end - block->key_begin
-      : limit;
+  *begin = run->key > block->key_begin ? run->key - block->key_begin : 0;
+  *end = (run_end < limit ? run_end : limit) - block->key_begin;
   return true;
 }
 
@@ -257,103 +513,35 @@ row_of_key (const Block *block, const RunnelKvRun *run, uint32_t index)
   return run->first + (block->key_begin + index - run->key);
 }
 
-ALWAYS_INLINE void
-score_block (Block *block, int n, int at_once, RunnelKvFormat format)
-{
-  for (uint32_t r = 0; r < block->n_runs; r++) {
-    const RunnelKvRun *run = &block->runs[r];
-    uint32_t begin, end;
-
-    if (clip_run (block, run, 0, block->most_keys, &begin, &end))
-      score_rows (block, run->layer, row_of_key (block, run, begin),
-          end - begin, begin, n, at_once, format);
-  }
-}
-
-/* Adds the values of keys [from, limit) for n queries from the i-th on. */
-ALWAYS_INLINE void
-add_values (Block *block, int i, uint32_t from, uint32_t limit, int n,
-    int at_once, RunnelKvFormat format)
-{
-  const RunnelKvLayout *kv = block->kv;
-  size_t row_bytes = kv->head_dim * element_size (format);
-
-  for (uint32_t r = 0; r < block->n_runs; r++) {
-    const RunnelKvRun *run = &block->runs[r];
-    uint32_t begin, end;
-    const float *p[MAX_QUERIES];
-    float *out[MAX_QUERIES];
-    const uint8_t *v;
-
-    if (!clip_run (block, run, from, limit, &begin, &end))
-      continue;
-    for (int j = 0; j < n; j++) {
-      p[j] = block->scores[i + j] + begin;
-      out[j] = block->partial[i + j]->out;
-    }
-    v = run->layer + runnel_kv_plane_bytes (kv)
-        + row_bytes * ((size_t) block->kv_head * kv->page_rows
-            + row_of_key (block, run, begin));
-    add_rows (v, kv->head_dim, end - begin, p, out, n, at_once, format);
-  }
-}
-
-/* n queries; how many tiles and vectors at once fills the registers. */
-ALWAYS_INLINE void
-attend_block (Block *block, int n, int tiles_at_once, int vectors_at_once,
-    RunnelKvFormat format)
-{
-  score_block (block, n, tiles_at_once, format);
-  for (int i = 0; i < n; i++) {
-    soften (block->scores[i], block->n_keys[i], block->partial[i]);
-    memset (block->partial[i]->out, 0, block->kv->head_dim * sizeof (float));
-  }
-  add_values (block, 0, 0, block->fewest_keys, n, vectors_at_once, format);
-  for (int i = 0; i < n; i++) {
-    if (block->n_keys[i] > block->fewest_keys)
-      add_values (block, i, block->fewest_keys, block->n_keys[i], 1, 8,
-          format);
-  }
-}
-
-#define DEFINE_ATTEND(name, format)                                           \
-  static void                                                                 \
-  name (Block *block)                                                         \
-  {                                                                           \
-    switch (block->n) {                                                       \
-      case 1:                                                                 \
-        attend_block (block, 1, 8, 8, format);                                \
-        break;                                                                \
-      case 2:                                                                 \
-        attend_block (block, 2, 4, 4, format);                                \
-        break;                                                                \
-      case 3:                                                                 \
-        attend_block (block, 3, 4, 4, format);                                \
-        break;                                                                \
-      default:                                                                \
-        attend_block (block, 4, 2, 2, format);                                \
-        break;                                                                \
-    }                                                                         \
-  }
-
-DEFINE_ATTEND (attend_f16, RUNNEL_KV_F16)
-DEFINE_ATTEND (attend_f32, RUNNEL_KV_F32)
-
 static void
 finish_block (Block *block)
 {
-  block->most_keys = 0;
-  block->fewest_keys = RUNNEL_KEY_BLOCK;
-  for (int i = 0; i < block->n; i++) {
-    uint32_t n = block->n_keys[i];
+  size_t plane = runnel_kv_plane_bytes (block->kv);
+  uint32_t begin, end;
 
-    block->most_keys = n > block->most_keys ? n : block->most_keys;
-    block->fewest_keys = n < block->fewest_keys ? n : block->fewest_keys;
+  block->most_keys = 0;
+  for (uint32_t i = 0; i < block->n; i++) {
+    if (block->n_keys[i] > block->most_keys)
+      block->most_keys = block->n_keys[i];
   }
-  if (block->kv->format == RUNNEL_KV_F16)
-    attend_f16 (block);
-  else
-    attend_f32 (block);
+  for (uint32_t r = 0; r < block->n_runs; r++) {
+    const RunnelKvRun *run = &block->runs[r];
+
+    if (clip_run (block, run, &begin, &end))
+      score_rows (block, run->layer, row_of_key (block, run, begin),
+          end - begin, begin);
+  }
+  for (uint32_t i = 0; i < block->n; i++) {
+    soften (block->scores[i], block->n_keys[i], block->partial[i]);
+    memset (block->partial[i]->out, 0, block->kv->head_dim * sizeof (float));
+  }
+  for (uint32_t r = 0; r < block->n_runs; r++) {
+    const RunnelKvRun *run = &block->runs[r];
+
+    if (clip_run (block, run, &begin, &end))
+      add_rows (block, run->layer + plane, row_of_key (block, run, begin),
+          begin, end);
+  }
   block->n = 0;
 }
 
@@ -463,6 +651,10 @@ LEVEL (kv_store) (const RunnelKvLayout *kv, uint8_t *layer, uint32_t row,
   size_t size = runnel_kv_element_size (kv->format);
   uint8_t *values = layer + runnel_kv_plane_bytes (kv);
 
+  if (kv->format == RUNNEL_KV_INT8) {
+    runnel_scalar_kv_store (kv, layer, row, k, v);
+    return;
+  }
   for (uint32_t h = 0; h < kv->n_kv_heads; h++) {
     size_t tile = (size_t) h * (kv->page_rows / KV_TILE) + row / KV_TILE;
     uint8_t *key = layer + (tile * kv->head_dim * KV_TILE + row % KV_TILE)

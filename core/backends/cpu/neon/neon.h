@@ -101,6 +101,16 @@ lanes_load_halves (const void *p)
     vcvt_high_f32_f16 (halves) };
 }
 
+/* Eight signed bytes as floats. */
+ALWAYS_INLINE Lanes
+lanes_load_codes (const void *p)
+{
+  int16x8_t codes = vmovl_s8 (vreinterpret_s8_u8 (vld1_u8 (p)));
+
+  return (Lanes) { vcvtq_f32_s32 (vmovl_s16 (vget_low_s16 (codes))),
+    vcvtq_f32_s32 (vmovl_high_s16 (codes)) };
+}
+
 ALWAYS_INLINE void
 lanes_store_halves (void *p, Lanes v)
 {

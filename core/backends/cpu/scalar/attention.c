@@ -8,6 +8,7 @@
 #include "scalar.h"
 
 #include "../exp.h"
+#include "../quantise.h"
 #include "lanes.h"
 
 #define KV_TILE RUNNEL_KV_TILE
@@ -24,15 +25,30 @@ store_element (RunnelKvFormat format, uint8_t *plane, size_t i, float value)
   }
 }
 
+/* Of INT8 it is the code. */
 static inline float
 load_element (RunnelKvFormat format, const uint8_t *plane, size_t i)
 {
   float value;
 
+  if (format == RUNNEL_KV_INT8)
+    return (float) (int8_t) plane[i];
   if (format == RUNNEL_KV_F16)
     return runnel_load_half (plane + 2 * i);
   memcpy (&value, plane + 4 * i, sizeof value);
   return value;
+}
+
+static float
+load_scale (const RunnelKvLayout *kv, const uint8_t *plane, uint32_t head,
+    uint32_t row)
+{
+  float scale = 1.0f;
+
+  if (kv->format == RUNNEL_KV_INT8)
+    memcpy (&scale, plane + runnel_kv_scale_offset (kv, head, row),
+        sizeof scale);
+  return scale;
 }
 
 /* Element d of a key or value in its plane is at index + d · (8 or 1). */
@@ -50,6 +66,35 @@ value_index (const RunnelKvLayout *kv, uint32_t head, uint32_t row)
   return ((size_t) head * kv->page_rows + row) * kv->head_dim;
 }
 
+/* A head's row, whose elements are `step` apart from `first` on. */
+static void
+store_row (const RunnelKvLayout *kv, uint8_t *plane, uint32_t head,
+    uint32_t row, size_t first, size_t step, const float *from)
+{
+  RunnelCodeScale scale;
+
+  if (kv->format != RUNNEL_KV_INT8) {
+    for (uint32_t d = 0; d < kv->head_dim; d++)
+      store_element (kv->format, plane, first + d * step, from[d]);
+    return;
+  }
+  scale = runnel_code_scale (from, kv->head_dim);
+  memcpy (plane + runnel_kv_scale_offset (kv, head, row), &scale.scale,
+      sizeof (float));
+  for (uint32_t d = 0; d < kv->head_dim; d++)
+    plane[first + d * step] = (uint8_t) runnel_code (from[d], scale);
+}
+
+static void
+load_row (const RunnelKvLayout *kv, const uint8_t *plane, uint32_t head,
+    uint32_t row, size_t first, size_t step, float *to)
+{
+  float scale = load_scale (kv, plane, head, row);
+
+  for (uint32_t d = 0; d < kv->head_dim; d++)
+    to[d] = scale * load_element (kv->format, plane, first + d * step);
+}
+
 void
 runnel_scalar_kv_store (const RunnelKvLayout *kv, uint8_t *layer,
     uint32_t row, const float *k, const float *v)
@@ -57,14 +102,10 @@ runnel_scalar_kv_store (const RunnelKvLayout *kv, uint8_t *layer,
   uint8_t *values = layer + runnel_kv_plane_bytes (kv);
 
   for (uint32_t h = 0; h < kv->n_kv_heads; h++) {
-    size_t key = key_index (kv, h, row), value = value_index (kv, h, row);
+    size_t from = (size_t) h * kv->head_dim;
 
-    for (uint32_t d = 0; d < kv->head_dim; d++) {
-      size_t from = (size_t) h * kv->head_dim + d;
-
-      store_element (kv->format, layer, key + (size_t) d * KV_TILE, k[from]);
-      store_element (kv->format, values, value + d, v[from]);
-    }
+    store_row (kv, layer, h, row, key_index (kv, h, row), KV_TILE, k + from);
+    store_row (kv, values, h, row, value_index (kv, h, row), 1, v + from);
   }
 }
 
@@ -75,14 +116,10 @@ runnel_scalar_kv_load (const RunnelKvLayout *kv, const uint8_t *layer,
   const uint8_t *values = layer + runnel_kv_plane_bytes (kv);
 
   for (uint32_t h = 0; h < kv->n_kv_heads; h++) {
-    size_t key = key_index (kv, h, row), value = value_index (kv, h, row);
+    size_t to = (size_t) h * kv->head_dim;
 
-    for (uint32_t d = 0; d < kv->head_dim; d++) {
-      size_t to = (size_t) h * kv->head_dim + d;
-
-      k[to] = load_element (kv->format, layer, key + (size_t) d * KV_TILE);
-      v[to] = load_element (kv->format, values, value + d);
-    }
+    load_row (kv, layer, h, row, key_index (kv, h, row), KV_TILE, k + to);
+    load_row (kv, values, h, row, value_index (kv, h, row), 1, v + to);
   }
 }
 
@@ -109,6 +146,9 @@ score_tile (const RunnelKvLayout *kv, const uint8_t *layer, uint32_t kv_head,
       scores[i] = fmaf (q[d], load_element (kv->format, layer, at + i),
           scores[i]);
   }
+  for (uint32_t i = 0; i < KV_TILE; i++)
+    scores[i] = scores[i] * load_scale (kv, layer, kv_head,
+        row - row % KV_TILE + i);
 }
 
 static void
@@ -131,8 +171,10 @@ add_value (const RunnelKvLayout *kv, const RunnelKvRun *run, uint32_t kv_head,
     uint32_t key, float p, float *out)
 {
   const uint8_t *values = run->layer + runnel_kv_plane_bytes (kv);
-  size_t at = value_index (kv, kv_head, run->first + (key - run->key));
+  uint32_t row = run->first + (key - run->key);
+  size_t at = value_index (kv, kv_head, row);
 
+  p = p * load_scale (kv, values, kv_head, row);
   for (uint32_t d = 0; d < kv->head_dim; d++)
     out[d] = fmaf (p, load_element (kv->format, values, at + d), out[d]);
 }

@@ -9,55 +9,22 @@
 #include <math.h>
 
 #include "../exp.h"
+#include "../quantise.h"
 #include "lanes.h"
-
-#define SMALLEST 0x1p-100f      /* groups below it are zero */
-#define QUIET_NAN 0x7fc00000u
-#define ROUND 0x1.8p+23f        /* rounds to an integer, ties to even */
-
-static int8_t
-round_code (float x)
-{
-  float code = (x + ROUND) - ROUND;
-
-  if (code > 127.0f)
-    code = 127.0f;
-  if (code < -127.0f)
-    code = -127.0f;
-  return (int8_t) code;
-}
 
 static void
 quantise_group (const float *f, uint32_t n, int8_t *q, float *scale,
     int32_t *sum, float *moment)
 {
-  uint32_t largest = 0;
-  float a, inverse;
-
-  for (uint32_t c = 0; c < n; c++) {
-    uint32_t bits = runnel_float_bits (f[c]) & 0x7fffffff;
-
-    if (bits > largest)
-      largest = bits;
-  }
-  a = runnel_float_from_bits (largest);
+  RunnelCodeScale code_scale = runnel_code_scale (f, n);
 
   memset (q, 0, RUNNEL_GROUP);
   *sum = 0;
-  if (largest >= 0x7f800000) {
-    *scale = *moment = runnel_float_from_bits (QUIET_NAN);
-    return;
-  }
-  if (a < SMALLEST) {
-    *scale = *moment = 0.0f;
-    return;
-  }
-  inverse = 127.0f / a;
   for (uint32_t c = 0; c < n; c++) {
-    q[c] = round_code (f[c] * inverse);
+    q[c] = runnel_code (f[c], code_scale);
     *sum += q[c];
   }
-  *scale = a / 127.0f;
+  *scale = code_scale.scale;
   *moment = *scale * (float) *sum;
 }
 
