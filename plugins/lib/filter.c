@@ -4,13 +4,14 @@
  */
 #include "filter.h"
 
-#include <string.h>
 #include "caps.h"
 #include "events.h"
+#include "filter-output.h"
 #include "filter-private.h"
 #include "request-meta.h"
 #include "request.h"
 #include "text-framer.h"
+#include "utf8-check.h"
 #include "vocab-check.h"
 
 GST_DEBUG_CATEGORY_STATIC (filter_debug);
@@ -37,10 +38,7 @@ typedef struct {
   GstLmErrorPolicy error_policy;
 
   /* Streaming thread */
-  GstCaps *src_caps;     /* as sent; NULL before the first */
-  GstEvent *segment;     /* nullable: to be sent behind caps */
-  gboolean segment_sent;
-  GQueue pending;        /* sticky events that must stand behind caps */
+  GstLmFilterOutput output;
   GstLmVocabCheck vocab;
 } GstLmFilterPrivate;
 
@@ -50,119 +48,19 @@ G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (GstLmFilter, gst_lm_filter,
 #define PRIVATE(self) \
   ((GstLmFilterPrivate *) gst_lm_filter_get_instance_private (self))
 
-/* Names both sides: a refused caps event alone says nothing. */
-static void
-post_refused_caps (GstLmFilter *self, GstCaps *caps)
-{
-  g_autoptr (GstCaps) theirs =
-      gst_pad_peer_query_caps (PRIVATE (self)->srcpad, NULL);
-  g_autofree gchar *ours = gst_caps_to_string (caps);
-  g_autofree gchar *accepted =
-      theirs != NULL ? gst_caps_to_string (theirs) : g_strdup ("nothing");
-
-  GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
-                     ("%s gives %s, but the element after it takes %s.",
-                      GST_OBJECT_NAME (self), ours, accepted),
-                     (NULL));
-}
-
-static GstFlowReturn
-send_caps (GstLmFilter *self, GstCaps *caps)
-{
-  GstLmFilterPrivate *priv = PRIVATE (self);
-
-  if (priv->src_caps != NULL && gst_caps_is_equal (caps, priv->src_caps))
-    return GST_FLOW_OK;
-  /* Some elements take any caps event and refuse the data. */
-  if (!gst_pad_peer_query_accept_caps (priv->srcpad, caps) ||
-      !gst_pad_push_event (priv->srcpad, gst_event_new_caps (caps)))
-    {
-      if (gst_lm_filter_is_flushing (self) ||
-          GST_PAD_IS_FLUSHING (priv->srcpad))
-        return GST_FLOW_FLUSHING;
-      post_refused_caps (self, caps);
-      return GST_FLOW_NOT_NEGOTIATED;
-    }
-  gst_caps_replace (&priv->src_caps, caps);
-  return GST_FLOW_OK;
-}
-
-static void
-send_segment (GstLmFilter *self)
-{
-  GstLmFilterPrivate *priv = PRIVATE (self);
-  GstEvent *event;
-  GstSegment segment;
-
-  if (!priv->segment_sent)
-    {
-      if (priv->segment == NULL)
-        {
-          gst_segment_init (&segment, GST_FORMAT_TIME);
-          priv->segment = gst_event_new_segment (&segment);
-        }
-      gst_pad_push_event (priv->srcpad, g_steal_pointer (&priv->segment));
-      priv->segment_sent = TRUE;
-    }
-  while ((event = g_queue_pop_head (&priv->pending)) != NULL)
-    gst_pad_push_event (priv->srcpad, event);
-}
-
 /* What must stand before the data of @request (nullable). */
 static GstFlowReturn
 prepare_stream (GstLmFilter *self, GstBuffer *request)
 {
   GstLmFilterClass *klass = GST_LM_FILTER_GET_CLASS (self);
+  GstLmFilterOutput *output = &PRIVATE (self)->output;
   g_autoptr (GstCaps) caps = NULL;
-  GstFlowReturn ret;
 
-  if (request == NULL && PRIVATE (self)->src_caps != NULL)
-    caps = gst_caps_ref (PRIVATE (self)->src_caps);
+  if (request == NULL && output->caps != NULL)
+    caps = gst_caps_ref (output->caps);
   else
     caps = klass->get_src_caps (self, request);
-  ret = send_caps (self, caps);
-  if (ret == GST_FLOW_OK)
-    send_segment (self);
-  return ret;
-}
-
-/* NUL is a character like others here, not so in GLib. */
-static gboolean
-is_utf8 (const GstMapInfo *map, gsize *ret_bad)
-{
-  const gchar *text = (const gchar *) map->data;
-  const gchar *end = text + map->size;
-  const gchar *bad = text;
-
-  while (!g_utf8_validate_len (text, end - text, &bad) && *bad == '\0')
-    text = bad + 1;
-  *ret_bad = bad - (const gchar *) map->data;
-  return bad == end;
-}
-
-static gboolean
-check_utf8 (GstBuffer *buffer, GError **error)
-{
-  GstMapInfo map;
-  gsize bad;
-  gboolean valid;
-
-  if (gst_buffer_get_size (buffer) == 0)
-    return TRUE;
-  if (!gst_buffer_map (buffer, &map, GST_MAP_READ))
-    {
-      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
-                   "a text buffer cannot be read");
-      return FALSE;
-    }
-  valid = is_utf8 (&map, &bad);
-  gst_buffer_unmap (buffer, &map);
-  if (!valid)
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-                 "the text is not UTF-8 at byte %" G_GSIZE_FORMAT ": convert "
-                 "it, or set framing=stream if its source cuts characters",
-                 bad);
-  return valid;
+  return gst_lm_filter_output_prepare (output, self, caps);
 }
 
 static GstFlowReturn
@@ -230,7 +128,7 @@ handle_request (GstLmFilter *self, GstBuffer *buffer)
     return ret;
   if (gst_lm_buffer_has_ended (request))
     return pass_ended (self, request);
-  if (priv->framer != NULL && !check_utf8 (request, &error))
+  if (priv->framer != NULL && !gst_lm_buffer_check_utf8 (request, &error))
     return gst_lm_filter_fail (self, g_steal_pointer (&request), error);
   return GST_LM_FILTER_GET_CLASS (self)->process (self,
                                                   g_steal_pointer (&request));
@@ -286,28 +184,18 @@ drain (GstLmFilter *self)
 }
 
 static void
-forget_segment (GstLmFilter *self)
-{
-  GstLmFilterPrivate *priv = PRIVATE (self);
-
-  gst_clear_event (&priv->segment);
-  priv->segment_sent = FALSE;
-}
-
-static void
 reset (GstLmFilter *self, gboolean hard)
 {
   GstLmFilterPrivate *priv = PRIVATE (self);
   GstLmFilterClass *klass = GST_LM_FILTER_GET_CLASS (self);
 
-  forget_segment (self);
+  gst_lm_filter_output_forget_segment (&priv->output);
   if (priv->framer != NULL)
     gst_lm_text_framer_reset (priv->framer);
   if (hard)
     {
       gst_lm_vocab_check_clear (&priv->vocab);
-      gst_caps_replace (&priv->src_caps, NULL);
-      g_queue_clear_full (&priv->pending, (GDestroyNotify) gst_event_unref);
+      gst_lm_filter_output_clear (&priv->output);
     }
   if (klass->reset != NULL)
     klass->reset (self, hard);
@@ -324,21 +212,6 @@ set_flushing (GstLmFilter *self, gboolean flushing)
     gst_lm_model_holder_set_flushing (priv->holder, flushing);
   if (flushing && klass->unlock != NULL)
     klass->unlock (self);
-}
-
-/* fdsrc and filesrc count bytes; text has no use for them. */
-static GstEvent *
-make_time_segment (GstEvent *event)
-{
-  const GstSegment *given;
-  GstSegment segment;
-
-  gst_event_parse_segment (event, &given);
-  if (given->format == GST_FORMAT_TIME)
-    return event;
-  gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_event_unref (event);
-  return gst_event_new_segment (&segment);
 }
 
 /* Takes @event. Upstream hears of a vocabulary that is not ours by a message
@@ -380,8 +253,7 @@ sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     case GST_EVENT_CAPS:
       return handle_caps (self, event);
     case GST_EVENT_SEGMENT:
-      forget_segment (self);
-      priv->segment = make_time_segment (event);
+      gst_lm_filter_output_hold_segment (&priv->output, event);
       return TRUE;
     case GST_EVENT_GAP:
       if (prepare_stream (self, NULL) != GST_FLOW_OK)
@@ -400,11 +272,8 @@ sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     case GST_EVENT_STREAM_START:
       break;
     default:
-      if (GST_EVENT_IS_STICKY (event) && priv->src_caps == NULL)
-        {
-          g_queue_push_tail (&priv->pending, event);
-          return TRUE;
-        }
+      if (gst_lm_filter_output_hold_event (&priv->output, event))
+        return TRUE;
       break;
     }
   return gst_pad_event_default (pad, parent, event);
@@ -486,6 +355,7 @@ gst_lm_filter_constructed (GObject *object)
     priv->framer = gst_lm_text_framer_new ();
   priv->sinkpad = add_pad (self, "sink");
   priv->srcpad = add_pad (self, "src");
+  gst_lm_filter_output_init (&priv->output, priv->srcpad);
   gst_pad_set_chain_function (priv->sinkpad, gst_lm_filter_chain);
   gst_pad_set_event_function (priv->sinkpad, sink_event);
   gst_pad_set_event_function (priv->srcpad, src_event);
@@ -539,9 +409,7 @@ gst_lm_filter_finalize (GObject *object)
 
   g_clear_object (&priv->holder);
   g_clear_object (&priv->framer);
-  gst_caps_replace (&priv->src_caps, NULL);
-  gst_clear_event (&priv->segment);
-  g_queue_clear_full (&priv->pending, (GDestroyNotify) gst_event_unref);
+  gst_lm_filter_output_clear (&priv->output);
   gst_lm_vocab_check_clear (&priv->vocab);
   G_OBJECT_CLASS (gst_lm_filter_parent_class)->finalize (object);
 }
@@ -587,7 +455,6 @@ gst_lm_filter_init (GstLmFilter *self)
 
   priv->framing = DEFAULT_FRAMING;
   priv->error_policy = DEFAULT_ERROR_POLICY;
-  g_queue_init (&priv->pending);
 }
 
 /* GObject does not inherit these two, but wants them for every class that
