@@ -300,9 +300,14 @@ runnel_sequence_join (RunnelSequence **forks, gsize n_forks, guint n_common,
   RunnelHistory *history;
   guint longest = n_common;
 
-  g_return_val_if_fail (forks != NULL && n_forks > 0, NULL);
+  g_return_val_if_fail (forks != NULL || n_forks == 0, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
+  if (n_forks == 0) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "n_forks is 0, it must be at least 1");
+    return NULL;
+  }
   self = runnel_sequence_new_empty (forks[0]->engine,
       forks[0]->context_length);
   history = &self->history;
@@ -584,7 +589,7 @@ runnel_sequence_compute_logits (RunnelSequence *self, float *logits,
   guint length;
 
   g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
-  g_return_val_if_fail (logits != NULL, FALSE);
+  g_return_val_if_fail (logits != NULL || n_logits == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   length = runnel_history_length (&self->history);
@@ -636,10 +641,15 @@ runnel_sequence_forward (RunnelSequence *self, const gint32 *tokens,
   };
 
   g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
-  g_return_val_if_fail (tokens != NULL && n_tokens > 0, FALSE);
-  g_return_val_if_fail (logits != NULL, FALSE);
+  g_return_val_if_fail (tokens != NULL || n_tokens == 0, FALSE);
+  g_return_val_if_fail (logits != NULL || n_logits == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
+  if (n_tokens == 0) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "n_tokens is 0, it must be at least 1");
+    return FALSE;
+  }
   return check_room (self, n_tokens, n_logits, error)
       && runnel_engine_forward (self->engine, &item, 1, NULL, error);
 }

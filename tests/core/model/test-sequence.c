@@ -515,6 +515,22 @@ test_cancel_between_chunks (Fixture *f, gconstpointer data)
 
 /* ---- Saved states -------------------------------------------------------- */
 
+/* Empty arrays, which bindings pass as NULL. */
+static void
+test_empty_arrays (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelSequence) a = new_sequence (f, 0, 0);
+  GError *errors[3] = { NULL };
+
+  g_assert_false (runnel_sequence_forward (a, NULL, 0, NULL, 0, &errors[0]));
+  g_assert_false (runnel_sequence_compute_logits (a, NULL, 0, &errors[1]));
+  g_assert_null (runnel_sequence_join (NULL, 0, 0, &errors[2]));
+  for (guint i = 0; i < G_N_ELEMENTS (errors); i++) {
+    g_assert_error (errors[i], RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT);
+    g_error_free (errors[i]);
+  }
+}
+
 static void
 test_save_load (Fixture *f, gconstpointer data)
 {
@@ -660,6 +676,7 @@ main (int argc, char **argv)
     { "cache-too-large", test_cache_too_large },
     { "logits-without-memory", test_logits_without_memory },
     { "cancel-between-chunks", test_cancel_between_chunks },
+    { "empty-arrays", test_empty_arrays },
     { "save-load", test_save_load },
     { "refused-states", test_refused_states },
     { "foreign-state", test_foreign_state },
