@@ -14,25 +14,35 @@
 #include <string.h>
 
 #define MAX_GROUP 64
-#define LANES 8
 #define MAX_ROUNDS 6
 #define HALF_MAX 65504.0f
 #define HALF_MIN 0x1p-24f
 
-/* What is to be fitted: groups are whole lanes. */
+/* Four floats that every compiler adds in the same order. */
+#define LANES 4
+typedef float Lanes __attribute__ ((vector_size (16)));
+typedef int32_t Mask __attribute__ ((vector_size (16)));
+
+/* What is to be fitted. */
 typedef struct {
-  int n;
+  int n;                        /* whole lanes */
   float lowest, highest;        /* codes, less the origin */
   bool offset;
-  float x[MAX_GROUP];
-  float weight[MAX_GROUP];
+  union {
+    float x[MAX_GROUP];
+    Lanes x_lanes[MAX_GROUP / LANES];
+  };
+  union {
+    float weight[MAX_GROUP];
+    Lanes weight_lanes[MAX_GROUP / LANES];
+  };
   double sum_weight, sum_x;     /* weighted */
 } Group;
 
 typedef struct {
   float d, m;                   /* what their half floats are */
-  float codes[MAX_GROUP];
-  float error;
+  float error;                  /* of the nearest codes, weighted squares */
+  double q, qq, qx;             /* sums over these codes, weighted */
 } Fit;
 
 static float
@@ -51,86 +61,102 @@ round_to_integer (float x)
 }
 
 static float
-add_lanes (const float lanes[LANES])
+add_lanes (Lanes lanes)
 {
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6]))
-      + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-/* The nearest codes by the scale and offset of @fit, and their error. */
+static Lanes
+choose (Mask mask, Lanes if_set, Lanes otherwise)
+{
+  return (Lanes) (((Mask) if_set & mask) | ((Mask) otherwise & ~mask));
+}
+
+static Lanes
+spread (float value)
+{
+  return (Lanes) { value, value, value, value };
+}
+
+/* The codes nearest to weights less the offset, divided by the scale. */
+static Lanes
+round_to_codes (const Group *group, Lanes codes)
+{
+  const Lanes lowest = spread (group->lowest);
+  const Lanes highest = spread (group->highest);
+
+  codes = choose (codes > lowest, codes, lowest);
+  codes = choose (codes < highest, codes, highest);
+  return codes + 0x1.8p23f - 0x1.8p23f;
+}
+
+/* The error and the sums of the codes that are nearest by the scale and offset
+ * of @fit. */
 static void
-choose_codes (const Group *group, Fit *fit)
+measure (const Group *group, Fit *fit)
 {
   const float inverse = fit->d != 0 ? 1 / fit->d : 0;
-  const float lowest = group->lowest, highest = group->highest;
-  float errors[LANES] = { 0 };
+  Lanes errors = spread (0), q = errors, qq = errors, qx = errors;
 
-  for (int i = 0; i < group->n; i += LANES)
-    for (int l = 0; l < LANES; l++) {
-      float code = (group->x[i + l] - fit->m) * inverse, miss;
+  for (int i = 0; i < group->n / LANES; i++) {
+    const Lanes x = group->x_lanes[i], weight = group->weight_lanes[i];
+    const Lanes code = round_to_codes (group, (x - fit->m) * inverse);
+    const Lanes weighted = weight * code, miss = code * fit->d + fit->m - x;
 
-      code = code > lowest ? code : lowest;
-      code = round_to_integer (code < highest ? code : highest);
-      miss = fit->d * code + fit->m - group->x[i + l];
-      fit->codes[i + l] = code;
-      errors[l] += group->weight[i + l] * miss * miss;
-    }
+    errors += weight * miss * miss;
+    q += weighted;
+    qq += weighted * code;
+    qx += weighted * x;
+  }
   fit->error = add_lanes (errors);
+  fit->q = add_lanes (q);
+  fit->qq = add_lanes (qq);
+  fit->qx = add_lanes (qx);
 }
 
 /* The scale and offset of least squares for the codes of @fit, each rounded
  * when it is known, the offset to what the rounded scale leaves. */
 static void
-solve (const Group *group, const Fit *fit, float *ret_d, float *ret_m)
+solve (const Group *group, Fit *fit)
 {
-  float q[LANES] = { 0 }, qq[LANES] = { 0 }, qx[LANES] = { 0 };
-  double sum_q, sum_qq, sum_qx, d;
-
-  for (int i = 0; i < group->n; i += LANES)
-    for (int l = 0; l < LANES; l++) {
-      float weighted = group->weight[i + l] * fit->codes[i + l];
-
-      q[l] += weighted;
-      qq[l] += weighted * fit->codes[i + l];
-      qx[l] += weighted * group->x[i + l];
-    }
-  sum_q = add_lanes (q);
-  sum_qq = add_lanes (qq);
-  sum_qx = add_lanes (qx);
-  *ret_d = fit->d;
   if (group->offset) {
-    double across = group->sum_weight * sum_qq - sum_q * sum_q;
+    double across = group->sum_weight * fit->qq - fit->q * fit->q;
+    double along = group->sum_weight * fit->qx - fit->q * group->sum_x;
 
-    d = group->sum_weight * sum_qx - sum_q * group->sum_x;
-    if (across > 1e-6 * group->sum_weight * sum_qq)
-      *ret_d = round_to_half ((float) (d / across));
-    *ret_m = round_to_half ((float) ((group->sum_x - *ret_d * sum_q)
+    if (across > 1e-6 * group->sum_weight * fit->qq)
+      fit->d = round_to_half ((float) (along / across));
+    fit->m = round_to_half ((float) ((group->sum_x - fit->d * fit->q)
         / group->sum_weight));
-  } else {
-    if (sum_qq > 0)
-      *ret_d = round_to_half ((float) (sum_qx / sum_qq));
-    *ret_m = 0;
+  } else if (fit->qq > 0) {
+    fit->d = round_to_half ((float) (fit->qx / fit->qq));
   }
 }
 
-/* From a scale and an offset on, until nothing gets better. */
-static void
-refine (const Group *group, float d, float m, Fit *best)
+/* Beginning with a scale and an offset. */
+static Fit
+begin (const Group *group, float d, float m)
 {
   Fit fit = { .d = round_to_half (d), .m = round_to_half (m) };
-  float last = INFINITY;
 
   /* Better the smallest step than none. */
   if (fit.d == 0 && d != 0)
     fit.d = copysignf (HALF_MIN, d);
+  measure (group, &fit);
+  return fit;
+}
+
+/* From there on, until nothing gets better. */
+static void
+refine (const Group *group, Fit *fit)
+{
   for (int round = 0; round < MAX_ROUNDS; round++) {
-    choose_codes (group, &fit);
-    if (fit.error < best->error)
-      *best = fit;
-    if (!(fit.error < last))
+    Fit next = *fit;
+
+    solve (group, &next);
+    measure (group, &next);
+    if (!(next.error < fit->error))
       break;
-    last = fit.error;
-    solve (group, &fit, &fit.d, &fit.m);
+    *fit = next;
   }
 }
 
@@ -169,7 +195,7 @@ match_offset (const Group *group, float d, float start, int n_steps, Fit *fit)
   for (int shift = 0; shift <= n_codes - n_steps; shift++) {
     fit->d = d;
     fit->m = round_to_half (start - d * (group->lowest + (float) shift));
-    choose_codes (group, fit);
+    measure (group, fit);
     if (fit->error == 0)
       return true;
   }
@@ -181,7 +207,7 @@ match_scale (const Group *group, float d, Fit *fit)
 {
   fit->d = d;
   fit->m = 0;
-  choose_codes (group, fit);
+  measure (group, fit);
   return fit->error == 0;
 }
 
@@ -208,15 +234,29 @@ match (const Group *group, float low, float high, Fit *fit)
 /* ---- The search ---------------------------------------------------------- */
 
 /* Ranges to begin with, as parts of the whole one: what is cut off costs less
- * than finer steps save. */
+ * than finer steps save. The best few are refined. */
 static const float parts[] = { 1.0f, 0.94f, 0.88f, 0.82f, 0.75f, 0.67f };
+#define N_PARTS ((int) (sizeof parts / sizeof *parts))
+#define N_BEST 3
+
+/* Keeps the best, in ascending order of error. */
+static void
+keep (Fit best[N_BEST], Fit fit)
+{
+  for (int i = 0; i < N_BEST; i++)
+    if (fit.error < best[i].error) {
+      Fit worse = best[i];
+
+      best[i] = fit;
+      fit = worse;
+    }
+}
 
 static void
-search_offset (const Group *group, float low, float high, Fit *best)
+search_offset (const Group *group, float low, float high, Fit best[N_BEST])
 {
-  const int n_parts = group->highest - group->lowest > 15 ? 1
-      : (int) (sizeof parts / sizeof *parts);
   const float n_codes = group->highest - group->lowest;
+  const int n_parts = n_codes > 15 ? 1 : N_PARTS;
 
   for (int a = 0; a < n_parts; a++)
     for (int b = 0; b < n_parts; b++) {
@@ -224,42 +264,48 @@ search_offset (const Group *group, float low, float high, Fit *best)
       float from = centre - half * parts[a], to = centre + half * parts[b];
       float d = (to - from) / n_codes;
 
-      if (a - b > 2 || b - a > 2)
-        continue;
-      refine (group, d, from - d * group->lowest, best);
+      if (a - b <= 2 && b - a <= 2)
+        keep (best, begin (group, d, from - d * group->lowest));
     }
 }
 
 static void
-search_scale (const Group *group, float low, float high, Fit *best)
+search_scale (const Group *group, float low, float high, Fit best[N_BEST])
 {
-  const int n_parts = group->highest > 15 ? 2
-      : (int) (sizeof parts / sizeof *parts);
+  const int n_parts = group->highest > 15 ? 2 : N_PARTS;
   const float largest = -low > high ? low : high;
 
   for (int a = 0; a < n_parts; a++) {
-    refine (group, largest * parts[a] / group->lowest, 0, best);
-    refine (group, largest * parts[a] / group->highest, 0, best);
+    keep (best, begin (group, largest * parts[a] / group->lowest, 0));
+    keep (best, begin (group, largest * parts[a] / group->highest, 0));
   }
 }
 
-static void
-fit_group (const Group *group, Fit *best)
+static Fit
+fit_group (const Group *group)
 {
+  Fit best[N_BEST];
   float low, high;
 
   find_range (group, &low, &high);
-  if (match (group, low, high, best))
-    return;
-  *best = (Fit) { .error = INFINITY };
+  if (match (group, low, high, &best[0]))
+    return best[0];
+  for (int i = 0; i < N_BEST; i++)
+    best[i] = (Fit) { .error = INFINITY };
   if (group->offset) {
     search_offset (group, low, high, best);
     /* All alike: one step to what the offset's rounding left. */
     if (low == high)
-      refine (group, low - round_to_half (low), low, best);
+      keep (best, begin (group, low - round_to_half (low), low));
   } else {
     search_scale (group, low, high, best);
   }
+  for (int i = 0; i < N_BEST && best[i].error < INFINITY; i++)
+    refine (group, &best[i]);
+  for (int i = 1; i < N_BEST; i++)
+    if (best[i].error < best[0].error)
+      best[0] = best[i];
+  return best[0];
 }
 
 /* ---- Tiles --------------------------------------------------------------- */
@@ -272,7 +318,8 @@ fill_group (Group *group, RunnelTileForm form, const float *x,
 
   group->n = n;
   group->offset = form.offset;
-  group->lowest = form.bits == 4 ? (float) -form.origin : -127;
+  group->lowest = form.bits == 4 ? (float) -form.origin
+      : form.offset ? -128 : -127;
   group->highest = form.bits == 4 ? (float) (15 - form.origin) : 127;
   for (int i = 0; i < n; i++) {
     group->x[i] = x[i];
@@ -294,8 +341,10 @@ fill_group (Group *group, RunnelTileForm form, const float *x,
 }
 
 static void
-put_group (RunnelTileForm form, const Fit *fit, int n, int row, uint8_t *at)
+put_group (RunnelTileForm form, const Group *group, const Fit *fit, int row,
+           uint8_t *at)
 {
+  const float inverse = fit->d != 0 ? 1 / fit->d : 0;
   uint16_t d = runnel_float_to_half (fit->d);
   uint16_t m = runnel_float_to_half (fit->m);
   uint8_t *codes = at + runnel_tile_head_bytes (form);
@@ -303,10 +352,12 @@ put_group (RunnelTileForm form, const Fit *fit, int n, int row, uint8_t *at)
   memcpy (at + 2 * row, &d, 2);
   if (form.offset)
     memcpy (at + 2 * RUNNEL_TILE_ROWS + 2 * row, &m, 2);
-  for (int c = 0; c < n; c++) {
+  for (int c = 0; c < group->n; c++) {
     int half = c / RUNNEL_TILE_COLUMNS, i = c % RUNNEL_TILE_COLUMNS;
     int within = form.bits == 4 ? i % 16 : i;
-    uint8_t code = (uint8_t) ((int) fit->codes[c] + form.origin);
+    Lanes nearest = round_to_codes (group,
+        (group->x_lanes[c / LANES] - fit->m) * inverse);
+    uint8_t code = (uint8_t) ((int) nearest[c % LANES] + form.origin);
     uint8_t *byte = &codes[half * (int) runnel_tile_code_bytes (form)
         + 32 * (within / 4) + 4 * row + within % 4];
 
@@ -338,8 +389,8 @@ runnel_quantise_tile (RunnelTensorType type,
 
       fill_group (&group, form, rows[row] + c,
           importance ? importance + c : NULL, n);
-      fit_group (&group, &fit);
-      put_group (form, &fit, n, row, tile + c / (uint32_t) form.group
+      fit = fit_group (&group);
+      put_group (form, &group, &fit, row, tile + c / (uint32_t) form.group
           * group_bytes);
     }
 }
