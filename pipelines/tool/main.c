@@ -15,8 +15,8 @@
 
 static const Verb *const verbs[] = {
   &verb_run, &verb_chat, &verb_inspect, &verb_tokenize, &verb_detokenize,
-  &verb_render, &verb_logits, &verb_perplexity, &verb_bench, &verb_graph,
-  &verb_make_model,
+  &verb_render, &verb_logits, &verb_perplexity, &verb_compare, &verb_bench,
+  &verb_graph, &verb_make_model,
 };
 
 static void

@@ -51,9 +51,9 @@ typedef struct {
   int (*run) (const Options *options);
 } Verb;
 
-extern const Verb verb_bench, verb_chat, verb_detokenize, verb_graph,
-    verb_inspect, verb_logits, verb_make_model, verb_perplexity, verb_render,
-    verb_run, verb_tokenize;
+extern const Verb verb_bench, verb_chat, verb_compare, verb_detokenize,
+    verb_graph, verb_inspect, verb_logits, verb_make_model, verb_perplexity,
+    verb_render, verb_run, verb_tokenize;
 
 /* Fills @options. Returns FALSE with *ret_status set when there is nothing
  * more to do: help was shown, or the usage was wrong. */

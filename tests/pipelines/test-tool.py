@@ -67,7 +67,9 @@ def bad (status, *arguments, says, **options):
 
 
 VERBS = ['run', 'chat', 'inspect', 'tokenize', 'detokenize', 'render',
-         'logits', 'perplexity', 'bench', 'graph']
+         'logits', 'perplexity', 'bench', 'graph', 'compare', 'make-model']
+# Those that are not about one model.
+NO_MODEL = ['graph', 'compare', 'make-model']
 
 
 def test_help ():
@@ -88,7 +90,7 @@ def test_usage ():
     for verb in VERBS:
         bad (2, verb, '--no-such-option', says=f"see 'runnel {verb} --help'")
     for verb in VERBS:
-        if verb == 'graph':
+        if verb in NO_MODEL:
             continue
         bad (2, verb, says='-m FILE.*RUNNEL_MODEL')
         bad (1, verb, '-m', '/no/such/file', says='/no/such/file')
@@ -462,6 +464,51 @@ def test_perplexity ():
     bad (2, 'perplexity', '-m', tiny, '--chunk', '0', path, says='--chunk')
     bad (2, 'perplexity', '-m', tiny, '-c', '8', '--skip', '8', path,
          says='--skip')
+
+
+def log_softmax (row):
+    largest = max (row)
+    total = largest + math.log (sum (math.exp (x - largest) for x in row))
+    return [x - total for x in row]
+
+
+def test_make_model_and_compare ():
+    a, b = (os.path.join (folder.name, name) for name in ('a.gguf', 'b.gguf'))
+    made = json.loads (good ('make-model', '50m-28', a, '--json'))
+    assert made['name'] == '50m-28 (random noise, seed 1)'
+    assert 45e6 < made['n_parameters'] < 55e6
+    assert 'random noise, seed 7' in good ('make-model', '50m-28', b, '--type',
+                                           'q4_0', '--seed', '7')
+    assert good ('inspect', b).startswith ('50m-28 (random noise, seed 7)\n')
+    bad (2, 'make-model', says='pocket-0.3b, 50m-28')
+    bad (1, 'make-model', 'huge', a, says="'huge'.*pocket-0.3b")
+    bad (1, 'make-model', '50m-28', '/no/such/file', says='/no/such/file')
+
+    result = json.loads (good ('compare', a, b, '--json', stdin='The sun is'))
+    rows = [json.loads (good ('logits', '-m', path, '--all', 'The sun is'))
+            for path in (a, b)]
+    ids = rows[0]['ids']
+    p, q = ([log_softmax (row) for row in one['logits']] for one in rows)
+    n = len (ids) - 1
+    kl = [sum (math.exp (x) * (x - y) for x, y in zip (p[i], q[i]))
+          for i in range (n)]
+    assert result['scored'] == n
+    assert abs (result['kl']['mean'] / (sum (kl) / n) - 1) < 1e-4
+    assert abs (result['kl_max'] / max (kl) - 1) < 1e-4
+    nll = -sum (p[i][ids[i + 1]] for i in range (n)) / n
+    assert abs (result['a']['nll']['mean'] - nll) < 1e-4
+    assert result['worst'][0]['kl'] == result['kl_max']
+
+    same = json.loads (good ('compare', tiny, tiny, '--json', stdin='ab cd'))
+    assert same['kl']['mean'] == 0 and same['top_1_agreement']['mean'] == 1
+    text = good ('compare', tiny, tiny, stdin='some words')
+    assert 'KL (A || B)' in text and 'same guess' in text
+    bad (2, 'compare', tiny, says='two models')
+    bad (1, 'compare', tiny, '/no/such', says='/no/such')
+    bad (1, 'compare', tiny, a, stdin='words', says='different vocabularies')
+    bad (2, 'compare', tiny, tiny, '--chunk', '0', stdin='a', says='--chunk')
+    os.remove (a)
+    os.remove (b)
 
 
 def test_graph ():

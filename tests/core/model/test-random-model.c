@@ -16,6 +16,7 @@
 #define N_VOCAB 65536
 
 static char *folder;
+static char *reference_path;    /* q4_1, seed 1 */
 
 static char *
 write_model (const char *type, guint64 seed)
@@ -31,30 +32,35 @@ write_model (const char *type, guint64 seed)
 }
 
 static RunnelModel *
-open_model (const char *type, guint64 seed)
+open_model (const char *path)
 {
-  g_autofree char *path = write_model (type, seed);
   g_autoptr (GError) error = NULL;
   RunnelModel *model = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, &error);
 
   g_assert_no_error (error);
-  g_unlink (path);
   return model;
 }
 
 static void
 test_deterministic (void)
 {
-  g_autoptr (RunnelModel) model = open_model (NULL, 7);
-  g_autoptr (RunnelModel) again = open_model ("q4_1", 7);
-  g_autoptr (RunnelModel) other = open_model ("q4_1", 8);
+  g_autofree char *again_path = write_model (NULL, 1);
+  g_autofree char *other_path = write_model ("q4_0", 7);
+  g_autofree char *like_other_path = write_model ("q4_0", 8);
+  g_autoptr (RunnelModel) model = open_model (reference_path);
+  g_autoptr (RunnelModel) again = open_model (again_path);
+  g_autoptr (RunnelModel) other = open_model (other_path);
+  g_autoptr (RunnelModel) like_other = open_model (like_other_path);
 
   g_assert_cmpstr (runnel_model_get_content_id (model), ==,
       runnel_model_get_content_id (again));
-  g_assert_cmpstr (runnel_model_get_content_id (model), !=,
-      runnel_model_get_content_id (other));
-  g_assert_cmpstr (runnel_model_get_name (model), ==,
+  g_assert_cmpstr (runnel_model_get_content_id (other), !=,
+      runnel_model_get_content_id (like_other));
+  g_assert_cmpstr (runnel_model_get_name (other), ==,
       SHAPE " (random noise, seed 7)");
+  g_unlink (again_path);
+  g_unlink (other_path);
+  g_unlink (like_other_path);
 }
 
 static float *
@@ -74,14 +80,13 @@ test_types (void)
   static const char *const types[] = { "q4_0", "q8_0", "f16" };
   static const char *const names[] = { "token_embd.weight",
       "blk.0.attn_q.weight", "blk.27.ffn_down.weight" };
-  g_autofree char *path = write_model ("q4_1", 3);
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelCheckpoint) reference
-      = runnel_checkpoint_open (path, RUNNEL_LOAD_MODE_MAP, &error);
+      = runnel_checkpoint_open (reference_path, RUNNEL_LOAD_MODE_MAP, &error);
 
   g_assert_no_error (error);
   for (guint t = 0; t < G_N_ELEMENTS (types); t++) {
-    g_autofree char *other = write_model (types[t], 3);
+    g_autofree char *other = write_model (types[t], 1);
     g_autoptr (RunnelCheckpoint) checkpoint
         = runnel_checkpoint_open (other, RUNNEL_LOAD_MODE_MAP, &error);
 
@@ -97,7 +102,6 @@ test_types (void)
       }
     g_unlink (other);
   }
-  g_unlink (path);
 }
 
 static void
@@ -111,7 +115,7 @@ test_vocabulary (void)
   static const char text[] = "The harbour was quiet for most of the winter; "
       "\xe4\xbd\xa0\xe5\xa5\xbd\xe4\xb8\x96\xe7\x95\x8c, int main (void)\n"
       "    return 0;";
-  g_autoptr (RunnelModel) model = open_model ("q4_0", 1);
+  g_autoptr (RunnelModel) model = open_model (reference_path);
   g_autoptr (GError) error = NULL;
   RunnelTokenizer *tokenizer = runnel_model_get_tokenizer (model, &error);
   g_autoptr (RunnelChatTemplate) template = NULL;
@@ -157,7 +161,7 @@ find_largest (const float *logits)
 static void
 test_replies (void)
 {
-  g_autoptr (RunnelModel) model = open_model ("q4_1", 1);
+  g_autoptr (RunnelModel) model = open_model (reference_path);
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelBackend) backend
       = runnel_backend_get ("cpu", 2, NULL, &error);
@@ -216,12 +220,15 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   folder = g_dir_make_tmp ("runnel-random-XXXXXX", &error);
   g_assert_no_error (error);
+  reference_path = write_model ("q4_1", 1);
   g_test_add_func ("/random-model/deterministic", test_deterministic);
   g_test_add_func ("/random-model/types", test_types);
   g_test_add_func ("/random-model/vocabulary", test_vocabulary);
   g_test_add_func ("/random-model/replies", test_replies);
   g_test_add_func ("/random-model/errors", test_errors);
   status = g_test_run ();
+  g_unlink (reference_path);
+  g_free (reference_path);
   g_assert_cmpint (g_rmdir (folder), ==, 0);
   g_free (folder);
   return status;
