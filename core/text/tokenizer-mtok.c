@@ -140,6 +140,8 @@ static void
 add_token (Reader *self, guint32 id, const char *text, gsize length,
            RunnelTokenType type)
 {
+  if (length == 0)
+    fail (self, RUNNEL_ERROR_MALFORMED, "an added token has no text");
   set_token (self, id, text, length, type);
   if (!self->failed)
     runnel_added_tokens_add (self->parts->added, (const guint8 *) text, length,
@@ -645,15 +647,15 @@ take_merge_lines (Reader *self, guint32 n)
 
     if (i == 0 && length > 8 && memcmp (line, "#version", 8) == 0)
       continue;   /* the first line of merges.txt */
-    if (blank == NULL) {
+    if (blank == NULL)
       fail (self, RUNNEL_ERROR_MALFORMED,
             "a merge has no blank between two parts");
+    if (self->failed)
       return;
-    }
     left = blank - line;
-    self->failed |= !runnel_bpe_add_merge (self->parts->bpe, line, left,
-                                           blank + 1, length - left - 1,
-                                           self->name, self->error);
+    self->failed = !runnel_bpe_add_merge (self->parts->bpe, line, left,
+                                          blank + 1, length - left - 1,
+                                          self->name, self->error);
   }
 }
 
