@@ -109,42 +109,59 @@ source_free (gpointer data)
   g_free (self);
 }
 
-/* 32 codes, unsigned, the first in the high bits. */
+/* Writes four bytes, the lowest first. */
 static void
-unpack_codes (const guint8 *p, guint bits, guint8 *codes)
+store_lanes (guint8 *out, guint32 lanes)
 {
-  guint mask = (1u << bits) - 1;
+  lanes = GUINT32_TO_LE (lanes);
+  memcpy (out, &lanes, sizeof lanes);
+}
 
-  if (bits == 8) {
-    memcpy (codes, p, RUNNEL_TILE_COLUMNS);
-    return;
+/* 32 codes of 4 bits, the first of a byte in its high half, to the lanes of
+ * one row: columns 4v … 4v + 3 low, 16 + 4v … 19 + 4v high. */
+static void
+place_4_bits (const guint8 *p, guint8 *out)
+{
+  for (guint v = 0; v < 4; v++) {
+    guint32 a = p[2 * v], b = p[2 * v + 1];
+    guint32 c = p[8 + 2 * v], d = p[9 + 2 * v];
+
+    store_lanes (out + 32 * v, (a >> 4 | (c & 0xf0)) |
+        ((a & 15) | (c & 15) << 4) << 8 | (b >> 4 | (d & 0xf0)) << 16 |
+        ((b & 15) | (d & 15) << 4) << 24);
   }
+}
+
+/* Bytes to signed codes. */
+static void
+place_8_bits (const guint8 *p, guint8 *out)
+{
+  for (guint v = 0; v < 8; v++) {
+    guint32 codes;
+
+    memcpy (&codes, p + 4 * v, sizeof codes);
+    codes ^= 0x80808080;
+    memcpy (out + 32 * v, &codes, sizeof codes);
+  }
+}
+
+/* 2 or 3 bits become 4, with the same distance to their origin. */
+static void
+place_few_bits (const guint8 *p, guint bits, guint8 *out)
+{
+  guint8 widened[RUNNEL_TILE_COLUMNS / 2] = { 0 };
+
   for (guint i = 0; i < RUNNEL_TILE_COLUMNS; i++) {
     guint bit = i * bits;
-    guint shift = 16 - bit % 8 - bits;
     guint pair = p[bit / 8] << 8;
 
     /* 32 codes are whole bytes, so the last ends one. */
     if (bit % 8 + bits > 8)
       pair |= p[bit / 8 + 1];
-    codes[i] = pair >> shift & mask;
+    pair = pair >> (16 - bit % 8 - bits) & ((1u << bits) - 1);
+    widened[i / 2] |= (pair + 8 - (1u << (bits - 1))) << (i % 2 ? 0 : 4);
   }
-}
-
-/* The codes of 32 columns of one row into its lanes of a tile. */
-static void
-place_codes (const guint8 *codes, guint bits, guint8 *out)
-{
-  if (bits == 8) {
-    for (guint v = 0; v < 8; v++)
-      for (guint b = 0; b < 4; b++)
-        out[32 * v + b] = codes[4 * v + b] ^ 0x80;
-    return;
-  }
-  for (guint v = 0; v < 4; v++)
-    for (guint b = 0; b < 4; b++)
-      out[32 * v + b] = (codes[4 * v + b] + 8 - (1u << (bits - 1))) |
-          (codes[16 + 4 * v + b] + 8 - (1u << (bits - 1))) << 4;
+  place_4_bits (widened, out);
 }
 
 static guint16
@@ -179,8 +196,6 @@ make_row (const Source *self, const guint8 *data, guint row, guint8 *tile)
   const guint8 *scales = data + from->scales_at;
 
   for (guint c = 0; c < from->columns; c += RUNNEL_TILE_COLUMNS) {
-    guint8 unpacked[RUNNEL_TILE_COLUMNS];
-
     if (c % self->form.group == 0) {
       gsize at = first + c / self->block * per_block;
 
@@ -190,8 +205,12 @@ make_row (const Source *self, const guint8 *data, guint row, guint8 *tile)
       store_half (tile + 2 * r, load_scale (scales, at, from->half_scales));
       tile += runnel_tile_head_bytes (self->form);
     }
-    unpack_codes (codes, from->bits, unpacked);
-    place_codes (unpacked, from->bits, tile + 4 * r);
+    if (from->bits == 4)
+      place_4_bits (codes, tile + 4 * r);
+    else if (from->bits == 8)
+      place_8_bits (codes, tile + 4 * r);
+    else
+      place_few_bits (codes, from->bits, tile + 4 * r);
     codes += RUNNEL_TILE_COLUMNS * from->bits / 8;
     tile += runnel_tile_code_bytes (self->form);
   }

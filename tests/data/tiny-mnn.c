@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "flat-writer.h"
+#include "tiny-mnn-tokenizer.h"
 #include "formats/checkpoint.h"
 #include "model/architecture.h"
 
@@ -66,12 +67,31 @@ put_scale (Writer *self, GByteArray *scales, const guint8 *half)
   put (scales, &value, sizeof value);
 }
 
+/* The first of a byte in its high bits. */
+static void
+put_bits (GByteArray *codes, guint *n_bits, guint code, guint bits)
+{
+  for (guint i = bits; i-- > 0; (*n_bits)++) {
+    if (*n_bits % 8 == 0)
+      put (codes, "", 1);
+    codes->data[codes->len - 1] |= (code >> i & 1) << (7 - *n_bits % 8);
+  }
+}
+
+/* Of codes in the package. */
+static guint
+count_bits (Writer *self, RunnelTileForm form)
+{
+  return form.bits == 4 && self->how->bits > 0 ? self->how->bits
+      : (guint) form.bits;
+}
+
 /* Codes and scales of a tiled matrix in MNN's order. */
 static void
 split_tiles (Writer *self, const RunnelTensor *tensor, RunnelTileForm form,
              GByteArray *codes, GByteArray *scales)
 {
-  guint columns = tensor->dims[0];
+  guint columns = tensor->dims[0], bits = count_bits (self, form), n_bits = 0;
 
   for (guint row = 0; row < tensor->dims[1]; row++) {
     guint r = row % RUNNEL_TILE_ROWS;
@@ -85,13 +105,7 @@ split_tiles (Writer *self, const RunnelTensor *tensor, RunnelTileForm form,
         put_scale (self, scales, p + 2 * r);
         p += runnel_tile_head_bytes (form);
       }
-      if (form.bits == 8 || c % 2 == 0) {
-        guint code = code_at (p, form.bits, r, c % 32);
-        guint8 byte = form.bits == 8 ? code
-            : code << 4 | code_at (p, form.bits, r, c % 32 + 1);
-
-        put (codes, &byte, 1);
-      }
+      put_bits (codes, &n_bits, code_at (p, form.bits, r, c % 32), bits);
       if (c % 32 == 31)
         p += runnel_tile_code_bytes (form);
     }
@@ -184,12 +198,12 @@ put_matrix (Writer *self, Blob *blob, RunnelPart part, guint layer)
     while (scales->len < tensor->dims[1] * tensor->dims[0] / 16
                * (form.offset ? 2 : 1) * (self->how->float_scales ? 4 : 2))
       put (scales, "", 1);
-  put_header (self, tensor, form.bits, spoiled);
+  blob->bits = count_bits (self, form);
+  put_header (self, tensor, blob->bits, spoiled);
   put (self->weights, codes->data, codes->len);
   put (self->weights, scales->data, scales->len);
   blob->external[1] = self->weights->len - scales->len - blob->external[0];
   blob->external[2] = scales->len;
-  blob->bits = form.bits;
   blob->offset = form.offset;
   blob->n_blocks = tensor->dims[1] * tensor->dims[0] / form.group;
   put_bias (self, blob, part, layer, tensor->dims[1], spoiled);
@@ -624,14 +638,15 @@ append_tied (Writer *self, GString *config)
   runnel_blocks_tile_form (tensor->type, &form);
   if (self->how->list)
     g_string_append_printf (config, ",\"tie_embeddings\":[%" G_GINT64_FORMAT
-        ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%d,%d]", at,
-        self->output_scales, self->output_scale_bytes, form.bits, form.group);
+        ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%d]", at,
+        self->output_scales, self->output_scale_bytes,
+        count_bits (self, form), form.group);
   else
     g_string_append_printf (config, ",\"tie_embeddings\":{\"weight_offset\":%"
         G_GINT64_FORMAT ",\"alpha_offset\":%" G_GINT64_FORMAT
-        ",\"alpha_size\":%" G_GINT64_FORMAT ",\"quant_bit\":%d,"
+        ",\"alpha_size\":%" G_GINT64_FORMAT ",\"quant_bit\":%u,"
         "\"quant_block\":%d,\"alpha_dtype\":\"%s\"}", at, self->output_scales,
-        self->output_scale_bytes, form.bits, form.group,
+        self->output_scale_bytes, count_bits (self, form), form.group,
         self->how->float_scales ? "fp32" : "fp16");
 }
 
@@ -663,124 +678,6 @@ write_config (Writer *self, const char *folder)
   save (folder, "config.json", settings, strlen (settings));
 }
 
-/* ---- Tokenizers ------------------------------------------------------------ */
-
-typedef struct { const char *text; gsize length; } Piece;
-
-static Piece *
-list_strings (const RunnelGguf *gguf, const char *key, guint *ret_n)
-{
-  RunnelGgufArray array;
-  const guint8 *at;
-  Piece *pieces;
-
-  g_assert_true (runnel_gguf_get_array (gguf, key, RUNNEL_GGUF_STRING, &array,
-      NULL));
-  pieces = g_new (Piece, array.n);
-  at = array.data;
-  for (guint64 i = 0; i < array.n; i++)
-    at = runnel_gguf_next_string (at, &pieces[i].text, &pieces[i].length);
-  *ret_n = array.n;
-  return pieces;
-}
-
-static void
-put_piece (GByteArray *out, const Piece *piece)
-{
-  guint16 length = piece->length;
-
-  put (out, &length, 2);
-  put (out, piece->text, piece->length);
-}
-
-static guint32
-find_piece (const Piece *pieces, guint n, const char *text, gsize length)
-{
-  guint i = 0;
-
-  while (i < n && (pieces[i].length != length
-                   || memcmp (pieces[i].text, text, length) != 0))
-    i++;
-  g_assert_cmpuint (i, <, n);
-  return i;
-}
-
-/* Three control tokens, as tiny-model.h has them, then the others. */
-#define N_CONTROLS 3
-
-/* The control tokens stand among the added ones only. */
-static void
-put_binary (GByteArray *out, const Piece *tokens, guint n,
-            const Piece *merges, guint n_merges)
-{
-  static const guint8 stages[] = { 0, 6, 2, 0, 0, 0, 2, 1, 1, 1 };
-  static const guint8 rest[11] = { 0 };   /* no template, ends, flags, ops */
-  guint32 counts[] = { n - N_CONTROLS, n_merges, N_CONTROLS };
-
-  put (out, stages, sizeof stages);
-  put (out, "", 1);   /* BPE */
-  put (out, &counts[0], 4);
-  put (out, rest, 2);
-  put (out, &counts[1], 4);
-  for (guint32 id = N_CONTROLS; id < n; id++) {
-    put_piece (out, &tokens[id]);
-    put (out, &id, 4);
-  }
-  for (guint32 rank = n_merges; rank-- > 0;) {
-    const char *blank = memchr (merges[rank].text, ' ', merges[rank].length);
-    gsize left = blank - merges[rank].text;
-    guint32 ids[2] = {
-      find_piece (tokens, n, merges[rank].text, left),
-      find_piece (tokens, n, blank + 1, merges[rank].length - left - 1),
-    };
-
-    put (out, ids, 8);
-    put (out, &rank, 4);
-  }
-  put (out, "", 1);   /* byte-level decoder */
-  put (out, &counts[2], 4);
-  for (guint32 id = 0; id < N_CONTROLS; id++) {
-    put (out, &id, 4);
-    put (out, "\1\0\0", 3);
-    put_piece (out, &tokens[id]);
-  }
-  put (out, rest, sizeof rest);
-}
-
-static void
-put_lines (GByteArray *out, const Piece *pieces, guint n)
-{
-  for (guint i = 0; i < n; i++) {
-    put (out, pieces[i].text, pieces[i].length);
-    put (out, "\n", 1);
-  }
-}
-
-static void
-write_tokenizer (Writer *self, const char *folder)
-{
-  const RunnelGguf *gguf = runnel_checkpoint_gguf (self->from);
-  guint n, n_merges;
-  g_autofree Piece *tokens = list_strings (gguf, "tokenizer.ggml.tokens", &n);
-  g_autofree Piece *merges = list_strings (gguf, "tokenizer.ggml.merges",
-      &n_merges);
-  g_autoptr (GByteArray) out = g_byte_array_new ();
-  g_autofree char *head = g_strdup_printf ("430 %d\n3 1 0\n0 1 2 2\n",
-      self->how->text ? 3 : 4);
-  g_autofree char *counts = g_strdup_printf ("%u %u\n", n, n_merges);
-
-  put (out, head, strlen (head));
-  if (self->how->text) {
-    put (out, counts, strlen (counts));
-    put_lines (out, tokens, n);
-    put_lines (out, merges, n_merges);
-  } else {
-    put_binary (out, tokens, n, merges, n_merges);
-  }
-  save (folder, self->how->text ? "tokenizer.txt" : "tokenizer.mtok",
-      out->data, out->len);
-}
-
 /* ---- The whole --------------------------------------------------------------- */
 
 char *
@@ -801,7 +698,7 @@ tiny_mnn_write (const char *model, const TinyMnn *how)
   save (folder, "llm.mnn", writer.graph->data, writer.graph->len);
   save (folder, "llm.mnn.weight", writer.weights->data, writer.weights->len);
   write_config (&writer, folder);
-  write_tokenizer (&writer, folder);
+  tiny_mnn_write_tokenizer (runnel_checkpoint_gguf (from), how->text, folder);
   g_byte_array_unref (writer.weights);
   g_byte_array_unref (writer.graph);
   return folder;

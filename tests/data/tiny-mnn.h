@@ -45,6 +45,7 @@ typedef struct {
   gboolean wide;             /* 32-bit sizes in headers */
   gboolean float_scales;     /* float32 */
   double scale_factor;       /* of float32 scales; 0: 1 */
+  guint bits;                /* codes of 4 bits keep these low ones; 0: all */
   gboolean list;             /* tie_embeddings as a list */
   gboolean text;             /* tokenizer.txt */
   guint rope_factors;        /* frequencies from this pair on are halved; 0:

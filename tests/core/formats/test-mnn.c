@@ -265,6 +265,66 @@ test_paths (void)
       RUNNEL_LOAD_MODE_MAP));
 }
 
+/* One row of a matrix of 4 bits, groups of 64 and offsets, of whose codes only
+ * the low @bits were written. */
+static void
+decode_narrow (const RunnelTensor *tensor, guint64 row, guint bits,
+    float *values)
+{
+  RunnelTileForm form;
+  const guint8 *p;
+  guint r = row % RUNNEL_TILE_ROWS;
+  float d = 0, m = 0;
+
+  g_assert_true (runnel_blocks_tile_form (tensor->type, &form));
+  p = runnel_tensor_data (tensor) + row / RUNNEL_TILE_ROWS *
+      runnel_tile_bytes (form, tensor->dims[0]);
+  for (guint c = 0; c < tensor->dims[0]; c++) {
+    if (c % 64 == 0) {
+      d = runnel_half_to_float (runnel_load_u16 (p + 2 * r));
+      m = runnel_half_to_float (runnel_load_u16 (p + 16 + 2 * r));
+      p += runnel_tile_head_bytes (form);
+    }
+    values[c] = (p[32 * (c % 16 / 4) + 4 * r + c % 4] >> c % 32 / 16 * 4) &
+        ((1 << bits) - 1);
+    values[c] = d * (values[c] - (1 << (bits - 1)));
+    values[c] = values[c] + m;
+    if (c % 32 == 31)
+      p += runnel_tile_code_bytes (form);
+  }
+}
+
+static void
+test_narrow (void)
+{
+  for (guint bits = 2; bits <= 3; bits++) {
+    TinyModel model = describe ("qwen3", RUNNEL_TENSOR_INT4_64_CENTRED, TRUE);
+    TinyMnn how = { .bits = bits };
+    g_auto (Pair) pair = write_pair (&model, &how);
+    g_autoptr (RunnelCheckpoint) gguf
+        = open_checkpoint (pair.gguf, RUNNEL_LOAD_MODE_MAP);
+    g_autoptr (RunnelCheckpoint) mnn
+        = open_checkpoint (pair.folder, RUNNEL_LOAD_MODE_MAP);
+
+    for (gsize i = 0; i < runnel_checkpoint_n_tensors (mnn); i++) {
+      const RunnelTensor *tensor = runnel_checkpoint_nth_tensor (mnn, i);
+      const RunnelTensor *source
+          = runnel_checkpoint_tensor (gguf, tensor->name);
+      g_autofree float *x = g_new (float, tensor->dims[0]);
+      g_autofree float *y = g_new (float, tensor->dims[0]);
+
+      if (tensor->n_dims == 1)
+        continue;
+      for (guint64 row = 0; row < tensor->dims[1]; row++) {
+        runnel_tensor_type_dequantize_row (tensor->type,
+            runnel_tensor_data (tensor), tensor->dims[0], row, x);
+        decode_narrow (source, row, bits, y);
+        g_assert_cmpmem (x, 4 * tensor->dims[0], y, 4 * tensor->dims[0]);
+      }
+    }
+  }
+}
+
 /* --- positions --- */
 
 static void
@@ -672,6 +732,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/mnn/same", test_same);
   g_test_add_func ("/mnn/again", test_again);
+  g_test_add_func ("/mnn/narrow", test_narrow);
   g_test_add_func ("/mnn/paths", test_paths);
   g_test_add_func ("/mnn/rope", test_rope);
   g_test_add_func ("/mnn/rounding", test_rounding);
