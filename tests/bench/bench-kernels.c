@@ -217,6 +217,8 @@ bench_products (void)
 typedef struct {
   RunnelKvLayout layout;
   RunnelKvRun *runs;
+  uint32_t n_layers;           /* in a page */
+  uint32_t layer;              /* the next one's turn */
   uint32_t depth;
   uint32_t n_queries;
   uint32_t n_heads;            /* of one KV head */
@@ -226,11 +228,13 @@ typedef struct {
   uint8_t *partials[2];
 } Attention;
 
-/* One layer: all heads, blocks merged and finished. */
+/* One layer, the next with every call: all heads, blocks merged and
+ * finished. */
 static void
 attend (const RunnelKernels *kernels, void *data)
 {
   Attention *a = data;
+  size_t layer_bytes = 2 * runnel_kv_plane_bytes (&a->layout);
   uint32_t head_dim = a->layout.head_dim;
   size_t stride = sizeof (RunnelPartial) + head_dim * sizeof (float);
   size_t row = (size_t) a->layout.n_kv_heads * a->n_heads * head_dim;
@@ -253,14 +257,22 @@ attend (const RunnelKernels *kernels, void *data)
       kernels->finish ((RunnelPartial *) (a->partials[0] + j * stride),
           head_dim, a->y);
   }
+  a->layer = (a->layer + 1) % a->n_layers;
+  for (uint32_t i = 0; i < MAX_DEPTH / PAGE_ROWS; i++) {
+    if (a->layer > 0)
+      a->runs[i].layer += layer_bytes;
+    else
+      a->runs[i].layer -= (a->n_layers - 1) * layer_bytes;
+  }
 }
 
 static void
-bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
-    uint32_t head_dim, RunnelKvFormat format)
+bench_attention_shape (uint32_t n_layers, uint32_t n_kv_heads,
+    uint32_t n_heads, uint32_t head_dim, RunnelKvFormat format)
 {
   Attention a = { {format, PAGE_ROWS, n_kv_heads, head_dim} };
-  size_t page = 2 * runnel_kv_plane_bytes (&a.layout);
+  size_t layer_bytes = 2 * runnel_kv_plane_bytes (&a.layout);
+  size_t page = layer_bytes * n_layers;
   size_t row = (size_t) n_kv_heads * n_heads * head_dim;
   RunnelKvRun runs[MAX_DEPTH / PAGE_ROWS];
   float *kv = random_floats (2 * (size_t) n_kv_heads * head_dim);
@@ -270,11 +282,13 @@ bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
 
   for (uint32_t i = 0; i < MAX_DEPTH / PAGE_ROWS; i++) {
     runs[i] = (RunnelKvRun) { pages + i * page, 0, PAGE_ROWS, i * PAGE_ROWS };
-    for (uint32_t r = 0; r < PAGE_ROWS; r++)
-      levels[0]->kv_store (&a.layout, runs[i].layer, r, kv,
+    for (uint32_t r = 0; r < PAGE_ROWS * n_layers; r++)
+      levels[0]->kv_store (&a.layout,
+          runs[i].layer + r / PAGE_ROWS * layer_bytes, r % PAGE_ROWS, kv,
           kv + n_kv_heads * head_dim);
   }
   a.runs = runs;
+  a.n_layers = n_layers;
   a.n_heads = n_heads;
   a.q = random_floats (32 * row);
   a.y = allocate (head_dim * sizeof (float));
@@ -288,8 +302,8 @@ bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
       a.depth = depth;
       for (uint32_t i = 0; i < a.n_queries; i++)
         a.limits[i] = depth - a.n_queries + 1 + i;
-      snprintf (what, sizeof what, "%u/%u heads of %u, %s, depth %u x %u",
-          n_kv_heads * n_heads, n_kv_heads, head_dim,
+      snprintf (what, sizeof what, "%u layers, %u/%u heads of %u, %s, depth %u x %u",
+          n_layers, n_kv_heads * n_heads, n_kv_heads, head_dim,
           formats[format], depth, a.n_queries);
       measure (what, "k tokens/s a layer", a.n_queries * 1e-3, attend, &a);
     }
@@ -306,11 +320,14 @@ bench_attention_shape (uint32_t n_kv_heads, uint32_t n_heads,
 static void
 bench_attention (void)
 {
-  bench_attention_shape (3, 3, 64, RUNNEL_KV_F16);
-  bench_attention_shape (2, 7, 64, RUNNEL_KV_F16);
-  bench_attention_shape (4, 1, 128, RUNNEL_KV_F16);
-  bench_attention_shape (3, 3, 64, RUNNEL_KV_F32);
-  bench_attention_shape (2, 7, 64, RUNNEL_KV_INT8);
+  bench_attention_shape (1, 3, 3, 64, RUNNEL_KV_F16);
+  bench_attention_shape (1, 2, 7, 64, RUNNEL_KV_F16);
+  bench_attention_shape (1, 4, 1, 128, RUNNEL_KV_F16);
+  bench_attention_shape (1, 3, 3, 64, RUNNEL_KV_F32);
+  bench_attention_shape (1, 2, 7, 64, RUNNEL_KV_INT8);
+  /* Larger than the caches, as whole models are. */
+  bench_attention_shape (28, 2, 7, 64, RUNNEL_KV_F16);
+  bench_attention_shape (28, 2, 7, 64, RUNNEL_KV_INT8);
 }
 
 /* ---- Rows and packing ----------------------------------------------------------- */

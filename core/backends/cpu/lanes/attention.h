@@ -10,7 +10,9 @@
  * a chunk, are taken in groups that share registers, several independent sums
  * at once to hide the latency of fma. A strip of keys that fits in the first
  * cache serves all groups before the next; where there are many groups its
- * elements are widened to floats once for all of them.
+ * elements are widened to floats once for all of them. While the first group
+ * works on a strip, the next is fetched: the processor's own prefetching ends
+ * with every page of memory, and here is one every few thousand cycles.
  */
 #pragma once
 
@@ -56,6 +58,14 @@ ALWAYS_INLINE size_t
 element_size (RunnelKvFormat format)
 {
   return format == RUNNEL_KV_INT8 ? 1 : format == RUNNEL_KV_F16 ? 2 : 4;
+}
+
+ALWAYS_INLINE void
+prefetch_bytes (const uint8_t *p, size_t size)
+{
+#pragma GCC unroll 4
+  for (size_t i = 0; i < size; i += 64)
+    __builtin_prefetch (p + i);
 }
 
 /* ---- Groups ---------------------------------------------------------------- */
@@ -110,12 +120,12 @@ multiply_add_group (const uint8_t *p, size_t step, const float *const *factors,
 
 /* ---- Scores --------------------------------------------------------------- */
 
-/* n queries times n_tiles tiles of keys at k, with the keys' scales or
- * none. */
+/* n queries times n_tiles tiles of keys at k, with the keys' scales or none;
+ * as much is fetched at `next`. */
 ALWAYS_INLINE void
-score_tiles (const uint8_t *k, uint32_t head_dim, const float *const *q,
-    const float *scales, float *const *out, int n, int n_tiles,
-    RunnelKvFormat format)
+score_tiles (const uint8_t *k, const uint8_t *next, uint32_t head_dim,
+    const float *const *q, const float *scales, float *const *out, int n,
+    int n_tiles, RunnelKvFormat format)
 {
   size_t row = KV_TILE * element_size (format), tile = row * head_dim;
   Lanes acc[MAX_GROUP][8];
@@ -126,8 +136,10 @@ score_tiles (const uint8_t *k, uint32_t head_dim, const float *const *q,
     for (int t = 0; t < n_tiles; t++)
       acc[i][t] = lanes_set (0.0f);
   }
-  for (uint32_t d = 0; d < head_dim; d++)
+  for (uint32_t d = 0; d < head_dim; d++) {
+    prefetch_bytes (next + d * row * n_tiles, row * n_tiles);
     multiply_add_group (k + d * row, tile, q, d, acc, n, n_tiles, format);
+  }
 #pragma GCC unroll 6
   for (int i = 0; i < n; i++) {
 #pragma GCC unroll 8
@@ -141,8 +153,8 @@ score_tiles (const uint8_t *k, uint32_t head_dim, const float *const *q,
 
 /* All tiles of a strip, as many at once as there are registers for. */
 ALWAYS_INLINE void
-score_strip (const uint8_t *k, uint32_t head_dim, uint32_t n_tiles,
-    const float *const *q, const float *scales, float *const *first_out, int n,
+score_strip (const uint8_t *k, const uint8_t *next, uint32_t head_dim,
+    uint32_t n_tiles, const float *const *q, const float *scales, float *const *first_out, int n,
     int at_once, RunnelKvFormat format)
 {
   size_t tile = (size_t) head_dim * KV_TILE * element_size (format);
@@ -155,7 +167,7 @@ score_strip (const uint8_t *k, uint32_t head_dim, uint32_t n_tiles,
 #pragma GCC unroll 2
   for (int s = 0; s < 2; s++) {
     for (; t + steps[s] <= n_tiles; t += steps[s]) {
-      score_tiles (k + t * tile, head_dim, q, scales, out, n, steps[s],
+      score_tiles (k + t * tile, next + t * tile, head_dim, q, scales, out, n, steps[s],
           format);
       for (int i = 0; i < n; i++)
         out[i] += steps[s] * KV_TILE;
@@ -168,10 +180,10 @@ score_strip (const uint8_t *k, uint32_t head_dim, uint32_t n_tiles,
 /* ---- Values ----------------------------------------------------------------- */
 
 /* Elements [d, d + 8 n_vectors) of n queries' outputs, over n_rows rows of
- * values at v whose weights are p. */
+ * values at v whose weights are p; as much is fetched at `next`. */
 ALWAYS_INLINE void
-add_elements (const uint8_t *v, size_t row_bytes, uint32_t n_rows,
-    const float *const *p, float *const *out, uint32_t d, int n, int n_vectors,
+add_elements (const uint8_t *v, const uint8_t *next, size_t row_bytes,
+    uint32_t n_rows, const float *const *p, float *const *out, uint32_t d, int n, int n_vectors,
     RunnelKvFormat format)
 {
   Lanes acc[MAX_GROUP][8];
@@ -183,9 +195,12 @@ add_elements (const uint8_t *v, size_t row_bytes, uint32_t n_rows,
       acc[i][j] = lanes_load (out[i] + d + 8 * j);
   }
   v += d * element_size (format);
-  for (uint32_t r = 0; r < n_rows; r++, v += row_bytes)
+  next += d * element_size (format);
+  for (uint32_t r = 0; r < n_rows; r++, v += row_bytes, next += row_bytes) {
+    prefetch_bytes (next, 8 * n_vectors * element_size (format));
     multiply_add_group (v, 8 * element_size (format), p, r, acc, n, n_vectors,
         format);
+  }
 #pragma GCC unroll 6
   for (int i = 0; i < n; i++) {
 #pragma GCC unroll 8
@@ -208,17 +223,17 @@ load_element (const uint8_t *p, RunnelKvFormat format)
 }
 
 ALWAYS_INLINE void
-add_strip (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,
-    const float *const *p, float *const *out, int n, int at_once,
+add_strip (const uint8_t *v, const uint8_t *next, uint32_t head_dim,
+    uint32_t n_rows, const float *const *p, float *const *out, int n, int at_once,
     RunnelKvFormat format)
 {
   size_t row_bytes = head_dim * element_size (format);
   uint32_t d = 0;
 
   for (; d + 8 * at_once <= head_dim; d += 8 * at_once)
-    add_elements (v, row_bytes, n_rows, p, out, d, n, at_once, format);
+    add_elements (v, next, row_bytes, n_rows, p, out, d, n, at_once, format);
   for (; d + 8 <= head_dim; d += 8)
-    add_elements (v, row_bytes, n_rows, p, out, d, n, 1, format);
+    add_elements (v, next, row_bytes, n_rows, p, out, d, n, 1, format);
   for (; d < head_dim; d++) {
     for (uint32_t r = 0; r < n_rows; r++) {
       float value = load_element (v + r * row_bytes
@@ -232,26 +247,29 @@ add_strip (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,
 
 /* ---- By format and number of queries ------------------------------------------ */
 
-typedef void (*ScoreFunc) (const uint8_t *k, uint32_t head_dim,
-    uint32_t n_tiles, const float *const *q, const float *scales,
+typedef void (*ScoreFunc) (const uint8_t *k, const uint8_t *next,
+    uint32_t head_dim, uint32_t n_tiles, const float *const *q,
+    const float *scales, float *const *out);
+typedef void (*AddFunc) (const uint8_t *v, const uint8_t *next,
+    uint32_t head_dim, uint32_t n_rows, const float *const *p,
     float *const *out);
-typedef void (*AddFunc) (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,
-    const float *const *p, float *const *out);
 
 #define DEFINE_GROUP(n, at_once, suffix, format)                              \
   static void                                                                 \
-  score_##n##_##suffix (const uint8_t *k, uint32_t head_dim,                  \
-      uint32_t n_tiles, const float *const *q, const float *scales,           \
-      float *const *out)                                                      \
+  score_##n##_##suffix (const uint8_t *k, const uint8_t *next,                \
+      uint32_t head_dim, uint32_t n_tiles, const float *const *q,             \
+      const float *scales, float *const *out)                                 \
   {                                                                           \
-    score_strip (k, head_dim, n_tiles, q, scales, out, n, at_once, format);   \
+    score_strip (k, next, head_dim, n_tiles, q, scales, out, n, at_once,      \
+        format);                                                              \
   }                                                                           \
                                                                               \
   static void                                                                 \
-  add_##n##_##suffix (const uint8_t *v, uint32_t head_dim, uint32_t n_rows,   \
-      const float *const *p, float *const *out)                               \
+  add_##n##_##suffix (const uint8_t *v, const uint8_t *next,                  \
+      uint32_t head_dim, uint32_t n_rows, const float *const *p,              \
+      float *const *out)                                                      \
   {                                                                           \
-    add_strip (v, head_dim, n_rows, p, out, n, at_once, format);              \
+    add_strip (v, next, head_dim, n_rows, p, out, n, at_once, format);        \
   }
 
 /* How many tiles or vectors at once fills the registers. */
@@ -331,8 +349,8 @@ get_strip (Block *block, const uint8_t *p, size_t n)
  * `index` on; of the first tile the leading lanes may belong to other keys,
  * then it comes alone and only `n` keys from `lead` on are taken. */
 static void
-score_all (Block *block, const uint8_t *k, uint32_t n_tiles,
-    const float *scales, uint32_t index, uint32_t lead, uint32_t n)
+score_all (Block *block, const uint8_t *k, const uint8_t *next,
+    uint32_t n_tiles, const float *scales, uint32_t index, uint32_t lead, uint32_t n)
 {
   uint32_t head_dim = block->kv->head_dim, groups = n_groups (block->n);
   Strip strip = get_strip (block, k, (size_t) n_tiles * KV_TILE * head_dim);
@@ -344,8 +362,9 @@ score_all (Block *block, const uint8_t *k, uint32_t n_tiles,
 
     for (uint32_t i = 0; i < size; i++)
       out[i] = lead > 0 ? aside[i] : block->scores[first + i] + index;
-    score_funcs[strip.format][size - 1] (strip.data, head_dim, n_tiles,
-        block->q + first, scales, out);
+    score_funcs[strip.format][size - 1] (strip.data,
+        g == 0 ? next : strip.data, head_dim, n_tiles, block->q + first,
+        scales, out);
     for (uint32_t i = 0; i < size && lead > 0; i++)
       memcpy (block->scores[first + i] + index, aside[i] + lead,
           n * sizeof (float));
@@ -354,8 +373,8 @@ score_all (Block *block, const uint8_t *k, uint32_t n_tiles,
 
 /* Rows [first, first + n_rows) of a page, whose scores start at `index`. */
 static void
-score_rows (Block *block, const uint8_t *layer, uint32_t first,
-    uint32_t n_rows, uint32_t index)
+score_rows (Block *block, const uint8_t *layer, const uint8_t *after,
+    uint32_t first, uint32_t n_rows, uint32_t index)
 {
   const RunnelKvLayout *kv = block->kv;
   size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
@@ -371,7 +390,8 @@ score_rows (Block *block, const uint8_t *layer, uint32_t first,
 
     taken = taken < n_rows ? taken : n_rows;
     n_tiles = lead > 0 ? 1 : (taken + KV_TILE - 1) / KV_TILE;
-    score_all (block, k, n_tiles, scales, index, lead, taken);
+    score_all (block, k, taken < n_rows ? k + n_tiles * KV_TILE * row_bytes
+        : after, n_tiles, scales, index, lead, taken);
     k += n_tiles * KV_TILE * row_bytes;
     if (scales != NULL)
       scales += n_tiles * KV_TILE;
@@ -383,7 +403,7 @@ score_rows (Block *block, const uint8_t *layer, uint32_t first,
 
 /* Values of rows at v, of the keys [begin, end), for one group. */
 static void
-add_group (Block *block, Strip strip, uint32_t first, uint32_t size,
+add_group (Block *block, Strip strip, const uint8_t *next, uint32_t first, uint32_t size,
     uint32_t begin, uint32_t end)
 {
   uint32_t head_dim = block->kv->head_dim, common = end;
@@ -399,8 +419,8 @@ add_group (Block *block, Strip strip, uint32_t first, uint32_t size,
     out[i] = block->partial[first + i]->out;
   }
   if (common > begin)
-    add_funcs[strip.format][size - 1] (strip.data, head_dim, common - begin,
-        p, out);
+    add_funcs[strip.format][size - 1] (strip.data, next, head_dim,
+        common - begin, p, out);
   else
     common = begin;
   for (uint32_t i = 0; i < size; i++) {
@@ -410,7 +430,7 @@ add_group (Block *block, Strip strip, uint32_t first, uint32_t size,
     n_keys = n_keys < end ? n_keys : end;
     if (n_keys > common)
       add_funcs[strip.format][0] (strip.data + row_bytes * (common - begin),
-          head_dim, n_keys - common, p + i, out + i);
+          next, head_dim, n_keys - common, p + i, out + i);
   }
 }
 
@@ -433,8 +453,8 @@ scale_weights (Block *block, const float *scales, uint32_t begin, uint32_t end)
 
 /* Values of rows from `first` on, of the keys [begin, end). */
 static void
-add_rows (Block *block, const uint8_t *values, uint32_t first, uint32_t begin,
-    uint32_t end)
+add_rows (Block *block, const uint8_t *values, const uint8_t *after,
+    uint32_t first, uint32_t begin, uint32_t end)
 {
   const RunnelKvLayout *kv = block->kv;
   size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
@@ -452,8 +472,9 @@ add_rows (Block *block, const uint8_t *values, uint32_t first, uint32_t begin,
     for (uint32_t g = 0; g < groups; g++) {
       uint32_t i = group_begin (block->n, g);
 
-      add_group (block, strip, i, group_begin (block->n, g + 1) - i, begin,
-          begin + taken);
+      add_group (block, strip, g > 0 ? strip.data
+          : taken < end - begin ? v + taken * row_bytes : after, i,
+          group_begin (block->n, g + 1) - i, begin, begin + taken);
     }
     v += taken * row_bytes;
     begin += taken;
@@ -513,11 +534,50 @@ row_of_key (const Block *block, const RunnelKvRun *run, uint32_t index)
   return run->first + (block->key_begin + index - run->key);
 }
 
+/* Where the keys (or values) of the run after r begin that are used next, or
+ * nowhere. */
+static const uint8_t *
+find_next (const Block *block, uint32_t r, bool values)
+{
+  const RunnelKvLayout *kv = block->kv;
+  size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
+  const RunnelKvRun *run;
+
+  if (r + 1 >= block->n_runs && values)
+    return (const uint8_t *) block;
+  run = &block->runs[r + 1 < block->n_runs ? r + 1 : 0];
+  values |= r + 1 >= block->n_runs;
+  return run->layer + (values ? runnel_kv_plane_bytes (kv) : 0)
+      + row_bytes * ((size_t) block->kv_head * kv->page_rows
+          + run->first / KV_TILE * KV_TILE);
+}
+
+/* The scales lie apart from the elements and are few. */
+static void
+prefetch_scales (const Block *block)
+{
+  const RunnelKvLayout *kv = block->kv;
+
+  for (uint32_t r = 0; r < block->n_runs; r++) {
+    const RunnelKvRun *run = &block->runs[r];
+    const uint8_t *scales = run->layer
+        + runnel_kv_scale_offset (kv, block->kv_head, run->first);
+
+    for (size_t i = 0; i < run->n * sizeof (float); i += 64) {
+      __builtin_prefetch (scales + i);
+      __builtin_prefetch (scales + i + runnel_kv_plane_bytes (kv));
+    }
+  }
+}
+
 static void
 finish_block (Block *block)
 {
   size_t plane = runnel_kv_plane_bytes (block->kv);
   uint32_t begin, end;
+
+  if (block->kv->format == RUNNEL_KV_INT8)
+    prefetch_scales (block);
 
   block->most_keys = 0;
   for (uint32_t i = 0; i < block->n; i++) {
@@ -528,8 +588,8 @@ finish_block (Block *block)
     const RunnelKvRun *run = &block->runs[r];
 
     if (clip_run (block, run, &begin, &end))
-      score_rows (block, run->layer, row_of_key (block, run, begin),
-          end - begin, begin);
+      score_rows (block, run->layer, find_next (block, r, false),
+          row_of_key (block, run, begin), end - begin, begin);
   }
   for (uint32_t i = 0; i < block->n; i++) {
     soften (block->scores[i], block->n_keys[i], block->partial[i]);
@@ -539,8 +599,8 @@ finish_block (Block *block)
     const RunnelKvRun *run = &block->runs[r];
 
     if (clip_run (block, run, &begin, &end))
-      add_rows (block, run->layer + plane, row_of_key (block, run, begin),
-          begin, end);
+      add_rows (block, run->layer + plane, find_next (block, r, true),
+          row_of_key (block, run, begin), begin, end);
   }
   block->n = 0;
 }
