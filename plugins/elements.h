@@ -13,14 +13,16 @@ GST_ELEMENT_REGISTER_DECLARE (lmchat)
 GST_ELEMENT_REGISTER_DECLARE (lmdecode)
 GST_ELEMENT_REGISTER_DECLARE (lmdetokenize)
 GST_ELEMENT_REGISTER_DECLARE (lmgenerate)
+GST_ELEMENT_REGISTER_DECLARE (lmlookup)
 GST_ELEMENT_REGISTER_DECLARE (lmprefill)
 GST_ELEMENT_REGISTER_DECLARE (lmprompt)
 GST_ELEMENT_REGISTER_DECLARE (lmtokenize)
 
-/* What lmgenerate is made of, and the tracer. */
+/* What lmgenerate is made of, who reads overrides, and the tracer. */
 GType gst_lm_chat_get_type (void);
 GType gst_lm_decode_get_type (void);
 GType gst_lm_detokenize_get_type (void);
+GType gst_lm_lookup_get_type (void);
 GType gst_lm_prefill_get_type (void);
 GType gst_lm_stats_get_type (void);
 GType gst_lm_tokenize_get_type (void);

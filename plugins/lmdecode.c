@@ -9,7 +9,9 @@
  * @see_also: lmprefill, lmdetokenize
  *
  * Generates the reply: a state in, tokens out, a buffer for every step as it
- * is made. The last buffer of a reply has the MARKER flag, and its request
+ * is made. A step gives one token, or several where a drafter of the state
+ * guessed them (see lmlookup); with draft-adaptive it verifies only as many
+ * guesses as pay. The last buffer of a reply has the MARKER flag, and its request
  * meta says why the reply ended and what was used; it may hold no token.
  *
  * Properties may change while it plays; a reply keeps the values it began
@@ -22,8 +24,10 @@
  *
  * With `stats` an element message `lmdecode-stats` follows every reply, with
  * the fields request (id), finish-reason, prompt-tokens, cached-tokens,
- * completion-tokens, first-token (ns from the state to the first token) and
- * duration (ns from the state to the end).
+ * completion-tokens, first-token (ns from the state to the first token),
+ * duration (ns from the state to the end), and of drafters draft-blocks
+ * (passes that verified guesses), proposed-tokens and accepted-tokens (guesses
+ * verified and kept), draft-time and verify-time (ns).
  *
  * ## Example launch line
  * |[
@@ -102,8 +106,8 @@ reply_clear (Reply *reply)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Reply, reply_clear)
 
 static void
-post_stats (GstLmDecode *self, const Reply *reply, RunnelFinishReason reason,
-            guint n_tokens)
+post_stats (GstLmDecode *self, const Reply *reply,
+            const GstLmRequestMeta *usage)
 {
   gint64 now = g_get_monotonic_time ();
   gboolean wanted;
@@ -117,10 +121,16 @@ post_stats (GstLmDecode *self, const Reply *reply, RunnelFinishReason reason,
       gst_message_new_element (GST_OBJECT (self),
           gst_structure_new ("lmdecode-stats",
               "request", G_TYPE_UINT64, reply->meta->id,
-              "finish-reason", RUNNEL_TYPE_FINISH_REASON, reason,
+              "finish-reason", RUNNEL_TYPE_FINISH_REASON,
+              usage->finish_reason,
               "prompt-tokens", G_TYPE_UINT, reply->n_prompt,
               "cached-tokens", G_TYPE_UINT, reply->meta->cached_tokens,
-              "completion-tokens", G_TYPE_UINT, n_tokens,
+              "completion-tokens", G_TYPE_UINT, usage->completion_tokens,
+              "draft-blocks", G_TYPE_UINT, usage->draft_blocks,
+              "proposed-tokens", G_TYPE_UINT, usage->proposed_tokens,
+              "accepted-tokens", G_TYPE_UINT, usage->accepted_tokens,
+              "draft-time", G_TYPE_UINT64, usage->draft_time,
+              "verify-time", G_TYPE_UINT64, usage->verify_time,
               "first-token", G_TYPE_UINT64, reply->first_token ?
               (reply->first_token - reply->started) * 1000 :
               GST_CLOCK_TIME_NONE,
@@ -145,8 +155,26 @@ push_cancelled (GstLmDecode *self, const Reply *reply)
   meta->finish_reason = RUNNEL_FINISH_REASON_CANCELLED;
   meta->prompt_tokens = reply->n_prompt;
   announce_end (self, reply, meta->finish_reason);
-  post_stats (self, reply, meta->finish_reason, 0);
+  post_stats (self, reply, meta);
   return gst_lm_filter_push (GST_LM_FILTER (self), ended);
+}
+
+/* What was used, on the last buffer. */
+static void
+set_usage (GstLmRequestMeta *meta, const Reply *reply)
+{
+  RunnelDraftStats drafts;
+
+  meta->finish_reason =
+      runnel_generation_get_finish_reason (reply->generation);
+  meta->prompt_tokens = reply->n_prompt;
+  meta->completion_tokens = runnel_generation_get_n_tokens (reply->generation);
+  runnel_generation_get_draft_stats (reply->generation, &drafts);
+  meta->draft_blocks = drafts.blocks;
+  meta->proposed_tokens = drafts.proposed;
+  meta->accepted_tokens = drafts.accepted;
+  meta->draft_time = drafts.draft_time;
+  meta->verify_time = drafts.verify_time;
 }
 
 /* A buffer of the reply. The last one tells upstream first: who sees it may
@@ -164,13 +192,9 @@ push_step (GstLmDecode *self, const Reply *reply,
       step->n_tokens, n_top ? step->top : NULL, step->n_tokens * n_top);
   if (step->finished) {
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_MARKER);
-    meta->finish_reason =
-        runnel_generation_get_finish_reason (reply->generation);
-    meta->prompt_tokens = reply->n_prompt;
-    meta->completion_tokens =
-        runnel_generation_get_n_tokens (reply->generation);
+    set_usage (meta, reply);
     announce_end (self, reply, meta->finish_reason);
-    post_stats (self, reply, meta->finish_reason, meta->completion_tokens);
+    post_stats (self, reply, meta);
   }
   return gst_lm_filter_push (GST_LM_FILTER (self), buffer);
 }
@@ -254,10 +278,12 @@ get_engine (GstLmDecode *self, RunnelSequence *sequence,
 }
 
 /* Brings @sequence (taken) to the engine that the properties ask for; its keys
- * and values are copied where that is another one. */
+ * and values, and what its drafters know, are copied where that is another
+ * one. */
 static RunnelSequence *
 move_sequence (GstLmDecode *self, RunnelSequence *taken,
-               GCancellable *cancellable, GError **error)
+               const GPtrArray *drafters, GCancellable *cancellable,
+               GError **error)
 {
   g_autoptr (RunnelSequence) sequence = taken;
   g_autoptr (RunnelEngine) engine = NULL;
@@ -269,8 +295,14 @@ move_sequence (GstLmDecode *self, RunnelSequence *taken,
   if (engine == runnel_sequence_get_engine (sequence))
     return g_steal_pointer (&sequence);
   image = runnel_sequence_serialize (sequence, error);
-  return image ? runnel_sequence_deserialize (engine, image, "state", error) :
-      NULL;
+  g_clear_object (&sequence);
+  if (image)
+    sequence = runnel_sequence_deserialize (engine, image, "state", error);
+  for (guint i = 0; sequence && drafters && i < drafters->len; i++)
+    if (!runnel_sequence_attach (sequence, g_ptr_array_index (drafters, i),
+            error))
+      return NULL;
+  return g_steal_pointer (&sequence);
 }
 
 /* The element's properties, and what the request overrides. */
@@ -306,7 +338,8 @@ begin_reply (GstLmDecode *self, Reply *reply, RunnelSequence *sequence,
     g_object_unref (sequence);
     return FALSE;
   }
-  sequence = move_sequence (self, sequence, cancellable, error);
+  sequence = move_sequence (self, sequence, reply->meta->drafters, cancellable,
+      error);
   if (!sequence)
     return FALSE;
   generation = runnel_generation_new (sequence, params, error);

@@ -101,6 +101,29 @@ install_ending (GObjectClass *klass, const RunnelGenerationParams *defaults)
           0, G_MAXINT, defaults->n_keep, FLAGS));
 }
 
+static void
+install_drafting (GObjectClass *klass, const RunnelGenerationParams *defaults)
+{
+  g_object_class_install_property (klass, GST_LM_DECODE_PARAM_ACCEPTANCE,
+      g_param_spec_enum ("acceptance", "Acceptance",
+          "When a drafter's guess is kept: equality gives the reply that there "
+          "is without drafters, rejection one of the same distribution",
+          RUNNEL_TYPE_ACCEPTANCE, defaults->acceptance, FLAGS));
+  g_object_class_install_property (klass, GST_LM_DECODE_PARAM_DRAFT_CHOICE,
+      g_param_spec_enum ("draft-choice", "Draft choice",
+          "Which of several drafters is listened to: the first that has a "
+          "guess, or the one with the longest", RUNNEL_TYPE_DRAFT_CHOICE,
+          defaults->draft_choice, FLAGS));
+  g_object_class_install_property (klass, GST_LM_DECODE_PARAM_DRAFT_MAX,
+      g_param_spec_uint ("draft-max", "Longest draft",
+          "Verify at most this many guesses at once (0: do not draft)", 0,
+          RUNNEL_MAX_DRAFT, defaults->max_draft, FLAGS));
+  g_object_class_install_property (klass, GST_LM_DECODE_PARAM_DRAFT_ADAPTIVE,
+      g_param_spec_boolean ("draft-adaptive", "Adaptive drafts",
+          "Verify as many guesses as pay on this machine and text, and none "
+          "where drafting is slower", defaults->adaptive_drafts, FLAGS));
+}
+
 void
 gst_lm_decode_params_install (GObjectClass *klass)
 {
@@ -109,6 +132,7 @@ gst_lm_decode_params_install (GObjectClass *klass)
 
   install_ending (klass, defaults);
   install_drawing (klass, defaults->sampler);
+  install_drafting (klass, defaults);
 }
 
 /* Token ids are the names of the fields. */
@@ -264,6 +288,18 @@ gst_lm_decode_params_set (RunnelGenerationParams *params, guint id,
     case GST_LM_DECODE_PARAM_N_KEEP:
       params->n_keep = g_value_get_uint (value);
       break;
+    case GST_LM_DECODE_PARAM_ACCEPTANCE:
+      params->acceptance = g_value_get_enum (value);
+      break;
+    case GST_LM_DECODE_PARAM_DRAFT_CHOICE:
+      params->draft_choice = g_value_get_enum (value);
+      break;
+    case GST_LM_DECODE_PARAM_DRAFT_MAX:
+      params->max_draft = g_value_get_uint (value);
+      break;
+    case GST_LM_DECODE_PARAM_DRAFT_ADAPTIVE:
+      params->adaptive_drafts = g_value_get_boolean (value);
+      break;
     default:
       g_return_if_reached ();
   }
@@ -324,6 +360,18 @@ gst_lm_decode_params_get (const RunnelGenerationParams *params, guint id,
     case GST_LM_DECODE_PARAM_N_KEEP:
       g_value_set_uint (value, params->n_keep);
       break;
+    case GST_LM_DECODE_PARAM_ACCEPTANCE:
+      g_value_set_enum (value, params->acceptance);
+      break;
+    case GST_LM_DECODE_PARAM_DRAFT_CHOICE:
+      g_value_set_enum (value, params->draft_choice);
+      break;
+    case GST_LM_DECODE_PARAM_DRAFT_MAX:
+      g_value_set_uint (value, params->max_draft);
+      break;
+    case GST_LM_DECODE_PARAM_DRAFT_ADAPTIVE:
+      g_value_set_boolean (value, params->adaptive_drafts);
+      break;
     default:
       g_return_if_reached ();
   }
@@ -336,8 +384,8 @@ check_known (const char *name, GstElement *element, GError **error)
 {
   const GType types[] = {
     G_OBJECT_TYPE (element), gst_lm_chat_get_type (),
-    gst_lm_tokenize_get_type (), gst_lm_prefill_get_type (),
-    gst_lm_detokenize_get_type (),
+    gst_lm_tokenize_get_type (), gst_lm_lookup_get_type (),
+    gst_lm_prefill_get_type (), gst_lm_detokenize_get_type (),
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (types); i++) {

@@ -20,6 +20,10 @@
  * `runnel/cancel` with its request id; where the state is shared by several
  * branches the event stops only the branch that it came from.
  *
+ * Drafters that lmlookup and its like attached to the request follow the state
+ * from its first token on; a beginning in the prefix cache serves if it holds
+ * what they need.
+ *
  * ## Example launch line
  * |[
  * gst-launch-1.0 -q lmprompt text="Name a river." ! lmchat ! lmtokenize model=$MODEL ! lmprefill ! tee name=t  t. ! queue ! lmdecode seed=1 ! lmdetokenize ! fdsink  t. ! queue ! lmdecode seed=2 ! lmdetokenize ! fdsink fd=2
@@ -234,6 +238,23 @@ prefill (GstLmPrefill *self, RunnelSequence *sequence, const gint32 *tokens,
   return ok;
 }
 
+/* An empty sequence, with the drafters of the request. */
+static RunnelSequence *
+new_sequence (RunnelEngine *engine, const GstLmRequestMeta *meta,
+              guint context_length, GError **error)
+{
+  g_autoptr (RunnelSequence) sequence =
+      runnel_sequence_new (engine, context_length, error);
+
+  if (!sequence)
+    return NULL;
+  for (guint i = 0; meta->drafters && i < meta->drafters->len; i++)
+    if (!runnel_sequence_attach (sequence,
+            g_ptr_array_index (meta->drafters, i), error))
+      return NULL;
+  return g_steal_pointer (&sequence);
+}
+
 /* @tokens fit into the context. */
 static GstFlowReturn
 process_tokens (GstLmPrefill *self, GstBuffer *request, const gint32 *tokens,
@@ -248,7 +269,8 @@ process_tokens (GstLmPrefill *self, GstBuffer *request, const gint32 *tokens,
   gsize n_cached = 0;
 
   apply_limits (self, engine);
-  sequence = runnel_sequence_new (engine, settings->context_length, &error);
+  sequence = new_sequence (engine, gst_lm_buffer_get_request_meta (request),
+      settings->context_length, &error);
   if (sequence && prefill (self, sequence, tokens, n_tokens, settings,
           cancellable, &n_cached, &error)
       && !g_cancellable_is_cancelled (cancellable))

@@ -17,6 +17,7 @@ plugin_init (GstPlugin *plugin)
   registered |= GST_ELEMENT_REGISTER (lmdecode, plugin);
   registered |= GST_ELEMENT_REGISTER (lmdetokenize, plugin);
   registered |= GST_ELEMENT_REGISTER (lmgenerate, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmlookup, plugin);
   registered |= GST_ELEMENT_REGISTER (lmprefill, plugin);
   registered |= GST_ELEMENT_REGISTER (lmprompt, plugin);
   registered |= gst_element_register (plugin, "lmtextsink", GST_RANK_NONE,

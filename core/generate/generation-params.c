@@ -5,6 +5,7 @@
 #include "generation.h"
 
 #include "../error.h"
+#include "../model/drafter.h"
 #include "stop-matcher.h"
 
 G_STATIC_ASSERT (RUNNEL_MAX_STOPS == RUNNEL_STOP_MATCHER_MAX_STOPS);
@@ -13,11 +14,45 @@ G_DEFINE_BOXED_TYPE (RunnelGenerationParams, runnel_generation_params,
                      runnel_generation_params_copy,
                      runnel_generation_params_free)
 
+GType
+runnel_acceptance_get_type (void)
+{
+  static gsize type = 0;
+  static const GEnumValue values[] = {
+    { RUNNEL_ACCEPTANCE_EQUALITY, "RUNNEL_ACCEPTANCE_EQUALITY", "equality" },
+    { RUNNEL_ACCEPTANCE_REJECTION, "RUNNEL_ACCEPTANCE_REJECTION",
+      "rejection" },
+    { 0, NULL, NULL },
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (&type,
+                       g_enum_register_static ("RunnelAcceptance", values));
+  return type;
+}
+
+GType
+runnel_draft_choice_get_type (void)
+{
+  static gsize type = 0;
+  static const GEnumValue values[] = {
+    { RUNNEL_DRAFT_CHOICE_FIRST, "RUNNEL_DRAFT_CHOICE_FIRST", "first" },
+    { RUNNEL_DRAFT_CHOICE_LONGEST, "RUNNEL_DRAFT_CHOICE_LONGEST", "longest" },
+    { 0, NULL, NULL },
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (&type,
+                       g_enum_register_static ("RunnelDraftChoice", values));
+  return type;
+}
+
 /**
  * runnel_generation_params_new:
  *
  * The defaults: no limit of tokens but the context, the default sampler, the
- * model's stop tokens, overflow policy error, the whole sequence is prompt.
+ * model's stop tokens, overflow policy error, the whole sequence is prompt,
+ * adaptive drafts of any length, accepted by equality.
  *
  * Returns: (transfer full): new parameters
  *
@@ -30,6 +65,8 @@ runnel_generation_params_new (void)
 
   self->max_tokens = -1;
   self->prompt_length = -1;
+  self->max_draft = RUNNEL_MAX_DRAFT;
+  self->adaptive_drafts = TRUE;
   self->sampler = runnel_sampler_params_new ();
   return self;
 }
@@ -205,6 +242,12 @@ runnel_generation_params_check (const RunnelGenerationParams *self,
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
                  "generation: n_top_logprobs is %u, it must be from 0 to %d",
                  self->n_top_logprobs, RUNNEL_MAX_TOP_LOGPROBS);
+    return FALSE;
+  }
+  if (self->max_draft > RUNNEL_MAX_DRAFT) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                 "generation: max_draft is %u, it must be from 0 to %d",
+                 self->max_draft, RUNNEL_MAX_DRAFT);
     return FALSE;
   }
   return check_stops (self, n_vocab, error) &&

@@ -9,17 +9,21 @@
 #include "../error.h"
 #include "../model/batch.h"
 #include "../text/detokenizer.h"
+#include "generation-drafts.h"
 #include "reply-stream.h"
+#include "sampler-private.h"
 
 /**
  * RunnelGeneration:
  *
- * The loop: sample, check stops, forward. Registered with the engine's
+ * The loop: draft, forward, sample, check stops. Registered with the engine's
  * scheduler from its first step until it ends, so that concurrent generations
  * run in lock-step. To be used by one thread at a time.
  *
  * A drawn token is forwarded by the step after it, so that the last token of a
- * reply costs nothing unless somebody asks for the sequence.
+ * reply costs nothing unless somebody asks for the sequence. Where a drafter
+ * of the sequence guesses what follows it, the guesses are forwarded with it,
+ * and the step goes on as long as what is drawn is what was guessed.
  *
  * Since: 0.1
  */
@@ -33,8 +37,11 @@ struct _RunnelGeneration {
   RunnelReplyStream *stream;
   RunnelParticipant *participant; /* from the first forward to the end */
 
+  RunnelGenerationDrafts drafts;
+
   guint n_vocab;
-  float *logits;  /* [n_vocab] */
+  float *logits;  /* [max_rows][n_vocab] */
+  guint max_rows; /* grows with the first guesses */
   guint32 *mask;  /* a bit per id that the tokenizer knows; NULL: all */
   GString *piece; /* scratch: text of one token */
 
@@ -42,6 +49,7 @@ struct _RunnelGeneration {
   guint start;    /* length of the sequence before the first draw */
   guint n_tokens; /* drawn */
   gint32 pending; /* drawn and not forwarded; -1: none */
+  guint n_ahead;  /* guesses forwarded and not drawn, at the sequence's end */
   gint cancelled; /* atomic: set by any thread */
   RunnelFinishReason reason;
 };
@@ -172,7 +180,9 @@ runnel_generation_new (RunnelSequence *sequence,
     error);
   if (self->stream == NULL)
     return NULL;
+  runnel_generation_drafts_init (&self->drafts, sequence, params);
   self->logits = g_new (float, self->n_vocab);
+  self->max_rows = 1;
   self->mask = make_mask (self->n_vocab,
                           runnel_tokenizer_get_n_tokens (self->tokenizer));
   self->start = runnel_sequence_get_length (sequence);
@@ -190,6 +200,19 @@ leave (RunnelGeneration *self)
                          g_steal_pointer (&self->participant));
 }
 
+/* Takes the guesses that were not drawn back from the sequence. Truncating to
+ * what is there needs no memory and cannot fail. */
+static void
+drop_guesses (RunnelGeneration *self)
+{
+  if (self->n_ahead == 0)
+    return;
+  runnel_sequence_truncate (
+    self->sequence,
+    runnel_sequence_get_length (self->sequence) - self->n_ahead, NULL);
+  self->n_ahead = 0;
+}
+
 /* Takes what never came out back from the sequence. */
 static void
 drop_tail (RunnelGeneration *self)
@@ -203,7 +226,7 @@ drop_tail (RunnelGeneration *self)
     drop--;
   }
   /* A shift forgets the oldest tokens, never these, but for a context of a few
-   * tokens; truncating to what is there needs no memory and cannot fail. */
+   * tokens. */
   if (drop > 0)
     runnel_sequence_truncate (self->sequence,
                               length - (guint) MIN (drop, length - 1), NULL);
@@ -221,6 +244,7 @@ finish (RunnelGeneration *self, RunnelFinishReason reason, gboolean stopped)
     if (runnel_reply_stream_flush (self->stream, rest, strlen (rest)))
       self->reason = RUNNEL_FINISH_REASON_STOP;
   }
+  drop_guesses (self);
   drop_tail (self);
   if (!runnel_sequence_get_shifted (self->sequence))
     runnel_engine_cache_sequence (runnel_sequence_get_engine (self->sequence),
@@ -231,8 +255,8 @@ finish (RunnelGeneration *self, RunnelFinishReason reason, gboolean stopped)
 static gboolean
 has_room (RunnelGeneration *self)
 {
-  const guint used =
-    runnel_sequence_get_length (self->sequence) + (self->pending >= 0);
+  const guint used = runnel_sequence_get_length (self->sequence) -
+                     self->n_ahead + (self->pending >= 0);
 
   if (self->params->max_tokens >= 0 &&
       self->n_tokens >= (guint) self->params->max_tokens)
@@ -255,32 +279,94 @@ shift (RunnelGeneration *self, GError **error)
                                 MAX (quarter, (length - n_keep) / 2), error);
 }
 
-/* Forwards the pending token; the logits are those after it. */
+/* Forwards the pending token and @n_guesses behind it; the logits are those
+ * after each of them. */
+static gboolean
+forward_rows (RunnelGeneration *self, guint n_guesses, gboolean want_logits,
+              GError **error)
+{
+  RunnelEngine *engine = runnel_sequence_get_engine (self->sequence);
+  gint32 tokens[1 + RUNNEL_MAX_DRAFT] = { self->pending };
+  RunnelBatchItem item = {
+    .sequence = self->sequence,
+    .tokens = tokens,
+    .n_tokens = 1 + n_guesses,
+    .logits = want_logits ? self->logits : NULL,
+    .n_logits = want_logits ? 1 + n_guesses : 0,
+  };
+
+  memcpy (tokens + 1, self->drafts.proposal.tokens,
+          n_guesses * sizeof *tokens);
+  if (!runnel_engine_forward (engine, &item, 1, self->participant, error))
+    return FALSE;
+  self->pending = -1;
+  self->n_ahead = n_guesses;
+  return TRUE;
+}
+
+/* Forwards the pending token, in a full context after a shift. */
 static gboolean
 forward_pending (RunnelGeneration *self, gboolean want_logits, GError **error)
 {
-  RunnelEngine *engine = runnel_sequence_get_engine (self->sequence);
-  RunnelBatchItem item = {
-    .sequence = self->sequence,
-    .tokens = &self->pending,
-    .n_tokens = 1,
-    .logits = want_logits ? self->logits : NULL,
-    .n_logits = want_logits,
-  };
-
   if (runnel_sequence_get_length (self->sequence) >=
         runnel_sequence_get_context_length (self->sequence) &&
       !shift (self, error))
     return FALSE;
-  if (!runnel_engine_forward (engine, &item, 1, self->participant, error))
-    return FALSE;
-  self->pending = -1;
-  return TRUE;
+  return forward_rows (self, 0, want_logits, error);
 }
 
-static gboolean
-compute_logits (RunnelGeneration *self, GError **error)
+/* Guesses for which there is room, in the context and among the tokens that
+ * are still wanted. */
+static guint
+get_guess_room (RunnelGeneration *self)
 {
+  const guint length = runnel_sequence_get_length (self->sequence);
+  const guint context =
+    runnel_sequence_get_context_length (self->sequence);
+  guint room = RUNNEL_MAX_DRAFT;
+
+  if (length + 1 >= context)
+    return 0;
+  room = MIN (room, context - length - 1);
+  if (self->params->max_tokens >= 0)
+    room = MIN (room,
+                (guint) self->params->max_tokens - self->n_tokens - 1);
+  return room;
+}
+
+/* How many guesses go with the pending token. */
+static guint
+propose (RunnelGeneration *self)
+{
+  const RunnelDraftRequest request = {
+    .anchor = self->pending,
+    .max_tokens = get_guess_room (self),
+    .position = (guint64) self->start + self->n_tokens,
+    .seed = self->params->sampler->seed,
+    .temperature = runnel_sampler_get_temperature (self->sampler),
+  };
+  guint n;
+
+  if (self->drafts.n_drafters == 0 || self->pending < 0)
+    return 0;
+  n = runnel_generation_drafts_propose (&self->drafts, self->sequence,
+                                        &request);
+  if (n + 1 > self->max_rows) {
+    self->max_rows = n + 1;
+    g_free (self->logits);
+    self->logits = g_new (float, (gsize) self->max_rows * self->n_vocab);
+  }
+  return n;
+}
+
+/* Rows of guesses may fail where plain decoding would not, for want of memory
+ * or for what a token does that is never drawn: then they go. */
+static gboolean
+compute_logits (RunnelGeneration *self, guint *n_guesses, GError **error)
+{
+  if (*n_guesses > 0 && forward_rows (self, *n_guesses, TRUE, NULL))
+    return TRUE;
+  *n_guesses = 0;
   if (self->pending >= 0)
     return forward_pending (self, TRUE, error);
   if (!runnel_sequence_compute_logits (self->sequence, self->logits,
@@ -309,21 +395,46 @@ is_stop_token (RunnelGeneration *self, gint32 token)
   return FALSE;
 }
 
-/* Draws a token and hands it to the stream. */
+/* What was drawn for a token. */
+typedef struct {
+  gint32 token;
+  float logprob;
+  RunnelTokenLogprob top[RUNNEL_MAX_TOP_LOGPROBS];
+} Draw;
+
+/* Draws from row @i, for which there are guesses up to @n_guesses. */
 static gboolean
-draw (RunnelGeneration *self, GError **error)
+draw (RunnelGeneration *self, guint i, guint n_guesses, Draw *drawn,
+      GError **error)
 {
   const guint n_top = self->params->n_top_logprobs;
   const gboolean logprobs = self->params->logprobs || n_top > 0;
-  RunnelTokenLogprob top[RUNNEL_MAX_TOP_LOGPROBS];
-  gint32 token;
-  float logprob = 0;
+  const guint64 position = (guint64) self->start + self->n_tokens;
+  float *logits = self->logits + (gsize) i * self->n_vocab;
+  float *logprob = logprobs ? &drawn->logprob : NULL;
+  RunnelTokenLogprob *top = n_top > 0 ? drawn->top : NULL;
 
-  if (!runnel_sampler_draw (self->sampler, self->logits,
-                            (guint64) self->start + self->n_tokens, self->mask,
-                            &token, logprobs ? &logprob : NULL,
-                            n_top > 0 ? top : NULL, n_top, error))
-    return FALSE;
+  if (i < n_guesses &&
+      self->params->acceptance == RUNNEL_ACCEPTANCE_REJECTION) {
+    const RunnelGuess guess =
+      runnel_generation_drafts_get_guess (&self->drafts, i);
+
+    return runnel_sampler_draw_against (self->sampler, logits, position,
+                                        self->mask, &guess, &drawn->token,
+                                        logprob, top, n_top, error);
+  }
+  return runnel_sampler_draw (self->sampler, logits, position, self->mask,
+                              &drawn->token, logprob, top, n_top, error);
+}
+
+/* Hands a drawn token to the stream; it is in the sequence already if it was
+ * guessed. */
+static gboolean
+take (RunnelGeneration *self, const Draw *drawn, gboolean guessed,
+      GError **error)
+{
+  const gint32 token = drawn->token;
+
   if (is_stop_token (self, token)) {
     finish (self, RUNNEL_FINISH_REASON_STOP, FALSE);
     return TRUE;
@@ -333,14 +444,64 @@ draw (RunnelGeneration *self, GError **error)
                                    error))
     return FALSE;
   runnel_sampler_accept (self->sampler, token);
-  self->pending = token;
+  if (guessed)
+    self->n_ahead--;
+  else
+    self->pending = token;
   self->n_tokens++;
   if (runnel_reply_stream_push (
-        self->stream, token, logprob, top, self->piece->str, self->piece->len,
+        self->stream, token, drawn->logprob, drawn->top, self->piece->str,
+        self->piece->len,
         runnel_detokenizer_get_incomplete (self->detokenizer)))
     finish (self, RUNNEL_FINISH_REASON_STOP, TRUE);
   else if (!has_room (self))
     finish (self, RUNNEL_FINISH_REASON_LENGTH, FALSE);
+  return TRUE;
+}
+
+/* Draws row by row, as long as guesses are right and the reply goes on. */
+static gboolean
+draw_rows (RunnelGeneration *self, guint n_guesses, guint *ret_accepted,
+           GError **error)
+{
+  guint i = 0;
+  gboolean guessed;
+
+  do {
+    Draw drawn = { 0 };
+
+    if (!draw (self, i, n_guesses, &drawn, error))
+      return FALSE;
+    guessed =
+      i < n_guesses && drawn.token == self->drafts.proposal.tokens[i];
+    if (!take (self, &drawn, guessed, error))
+      return FALSE;
+    if (guessed)
+      i++;
+    /* Also here, so that a cancelled reply ends within a token. */
+    if (guessed && self->reason == RUNNEL_FINISH_REASON_NONE &&
+        g_atomic_int_get (&self->cancelled))
+      finish (self, RUNNEL_FINISH_REASON_CANCELLED, FALSE);
+  } while (guessed && self->reason == RUNNEL_FINISH_REASON_NONE);
+  drop_guesses (self);
+  *ret_accepted = i;
+  return TRUE;
+}
+
+static gboolean
+step (RunnelGeneration *self, GError **error)
+{
+  const guint n_before = self->n_tokens;
+  const gboolean forwards = self->pending >= 0;
+  guint n_guesses = propose (self), n_accepted;
+  const gint64 started = g_get_monotonic_time ();
+
+  if (!compute_logits (self, &n_guesses, error) ||
+      !draw_rows (self, n_guesses, &n_accepted, error))
+    return FALSE;
+  if (forwards)
+    runnel_generation_drafts_note_pass (&self->drafts, n_guesses, n_accepted,
+                                        self->n_tokens - n_before, started);
   return TRUE;
 }
 
@@ -351,7 +512,7 @@ draw (RunnelGeneration *self, GError **error)
  *   the next call
  * @error: return location
  *
- * One token further. The last step, whose `finished` is %TRUE, releases what
+ * One token further, or several where a drafter guessed them. The last step, whose `finished` is %TRUE, releases what
  * was held back and may carry no token; another call repeats it, empty.
  *
  * Returns: %TRUE, or %FALSE with @error and finish reason error when forward
@@ -372,7 +533,8 @@ runnel_generation_next (RunnelGeneration *self, RunnelGenerationStep *ret_step,
       finish (self, RUNNEL_FINISH_REASON_CANCELLED, FALSE);
     } else if (!has_room (self)) {
       finish (self, RUNNEL_FINISH_REASON_LENGTH, FALSE);
-    } else if (!compute_logits (self, error) || !draw (self, error)) {
+    } else if (!step (self, error)) {
+      drop_guesses (self);
       leave (self);
       self->reason = RUNNEL_FINISH_REASON_ERROR;
       return FALSE;
@@ -452,6 +614,24 @@ runnel_generation_get_n_tokens (RunnelGeneration *self)
 }
 
 /**
+ * runnel_generation_get_draft_stats:
+ * @self: a generation
+ * @ret_stats: (out caller-allocates): the counters
+ *
+ * What drafting did so far. All is 0 when the sequence has no drafters.
+ *
+ * Since: 0.1
+ */
+void
+runnel_generation_get_draft_stats (RunnelGeneration *self,
+                                   RunnelDraftStats *ret_stats)
+{
+  g_return_if_fail (RUNNEL_IS_GENERATION (self));
+  g_return_if_fail (ret_stats != NULL);
+  *ret_stats = self->drafts.stats;
+}
+
+/**
  * runnel_generation_get_sequence:
  * @self: a generation
  *
@@ -482,6 +662,7 @@ runnel_generation_finalize (GObject *object)
   RunnelGeneration *self = RUNNEL_GENERATION (object);
 
   leave (self);
+  runnel_generation_drafts_clear (&self->drafts);
   runnel_generation_params_free (self->params);
   g_clear_object (&self->sequence);
   g_clear_object (&self->tokenizer);

@@ -103,6 +103,45 @@ runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
  */
 #define RUNNEL_MAX_TOP_LOGPROBS 64
 
+/**
+ * RunnelAcceptance:
+ * @RUNNEL_ACCEPTANCE_EQUALITY: a guess is kept if it is the token that would
+ *   have been drawn: the reply is the same with and without drafters
+ * @RUNNEL_ACCEPTANCE_REJECTION: by rejection sampling: the reply has the same
+ *   distribution, but is another one, and with adaptive drafts another one
+ *   each time
+ *
+ * When a drafter's guess is kept.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+  RUNNEL_ACCEPTANCE_EQUALITY,
+  RUNNEL_ACCEPTANCE_REJECTION,
+} RunnelAcceptance;
+
+#define RUNNEL_TYPE_ACCEPTANCE (runnel_acceptance_get_type ())
+RUNNEL_API GType runnel_acceptance_get_type (void);
+
+/**
+ * RunnelDraftChoice:
+ * @RUNNEL_DRAFT_CHOICE_FIRST: the first that has a guess, in the order in
+ *   which they were attached
+ * @RUNNEL_DRAFT_CHOICE_LONGEST: the longest guess; by rejection sampling it
+ *   means the same as first
+ *
+ * Which of several drafters is listened to.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+  RUNNEL_DRAFT_CHOICE_FIRST,
+  RUNNEL_DRAFT_CHOICE_LONGEST,
+} RunnelDraftChoice;
+
+#define RUNNEL_TYPE_DRAFT_CHOICE (runnel_draft_choice_get_type ())
+RUNNEL_API GType runnel_draft_choice_get_type (void);
+
 #define RUNNEL_TYPE_GENERATION_PARAMS (runnel_generation_params_get_type ())
 
 /**
@@ -121,6 +160,11 @@ runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
  * @overflow_policy: what happens when the context is full
  * @n_keep: tokens at the beginning that a shift keeps
  * @prompt_length: how many tokens of the sequence count as prompt; -1: all
+ * @acceptance: when a drafter's guess is kept
+ * @draft_choice: which of the sequence's drafters is listened to
+ * @max_draft: guesses to verify at once, up to %RUNNEL_MAX_DRAFT; 0: none
+ * @adaptive_drafts: verify as many as pay on this machine and text, and none
+ *   where drafting is slower
  *
  * How a reply is made. The pointers are owned.
  *
@@ -138,6 +182,10 @@ typedef struct {
   RunnelOverflowPolicy overflow_policy;
   guint n_keep;
   gint prompt_length;
+  RunnelAcceptance acceptance;
+  RunnelDraftChoice draft_choice;
+  guint max_draft;
+  gboolean adaptive_drafts;
 } RunnelGenerationParams;
 
 RUNNEL_API GType runnel_generation_params_get_type (void);
@@ -194,6 +242,28 @@ typedef struct {
   gboolean finished;
 } RunnelGenerationStep;
 
+/**
+ * RunnelDraftStats:
+ * @passes: forward passes of the reply
+ * @blocks: those of them that verified guesses
+ * @proposed: guesses verified
+ * @accepted: guesses kept; by @blocks: the mean accepted length
+ * @draft_time: ns in drafters
+ * @verify_time: ns in passes that verified guesses
+ *
+ * What drafting did for a reply.
+ *
+ * Since: 0.1
+ */
+typedef struct {
+  guint passes;
+  guint blocks;
+  guint proposed;
+  guint accepted;
+  guint64 draft_time;
+  guint64 verify_time;
+} RunnelDraftStats;
+
 RUNNEL_API RunnelGeneration *
 runnel_generation_new (RunnelSequence *sequence,
                        const RunnelGenerationParams *params, GError **error);
@@ -205,6 +275,9 @@ RUNNEL_API RunnelFinishReason
 runnel_generation_get_finish_reason (RunnelGeneration *self);
 RUNNEL_API guint runnel_generation_get_n_prompt_tokens (RunnelGeneration *self);
 RUNNEL_API guint runnel_generation_get_n_tokens (RunnelGeneration *self);
+RUNNEL_API void
+runnel_generation_get_draft_stats (RunnelGeneration *self,
+                                   RunnelDraftStats *ret_stats);
 RUNNEL_API RunnelSequence *runnel_generation_get_sequence (RunnelGeneration *self);
 
 G_END_DECLS

@@ -10,6 +10,7 @@
 #include "../error.h"
 #include "candidates.h"
 #include "elementary.h"
+#include "sampler-private.h"
 #include "token-history.h"
 
 /**
@@ -34,6 +35,8 @@ struct _RunnelSampler {
   guint64 *keys;               /* [n_vocab] scratch */
   float *raw;                  /* [n_vocab] logits before bias and penalties,
                                   NULL when there are none */
+  double *weights;             /* [n_vocab] scratch of draws against a guess;
+                                  NULL before the first */
 };
 
 /* The softmax of the raw logits, for logprobs. */
@@ -249,9 +252,70 @@ apply_mask (float *logits, guint n_vocab, const guint32 *mask)
   }
 }
 
+/* Whether every candidate above the floor of min-p is kept. Infinite logits
+ * leave the cuts nothing to measure: the draw is among them. */
+static gboolean
+keeps_all (RunnelSampler *self, float max)
+{
+  const RunnelSamplerParams *p = self->params;
+
+  return max == INFINITY ||
+         ((p->top_k == 0 || p->top_k >= self->n_vocab) && p->top_p >= 1.0);
+}
+
+/* What top-k, top-p and min-p keep, into keys; returns how many. Not where
+ * all are kept. */
+static gsize
+cut (RunnelSampler *self, const float *logits, float max)
+{
+  const RunnelSamplerParams *p = self->params;
+  gsize n;
+
+  if (p->top_k > 0 && p->top_k < self->n_vocab) {
+    n = runnel_candidates_top_k (logits, self->n_vocab, p->top_k, self->keys);
+    if (p->top_p < 1.0)
+      n = runnel_candidates_top_p (self->keys, n, p->top_p);
+  } else {
+    n = runnel_logits_top_p (logits, self->n_vocab, max, p->top_p, self->keys);
+  }
+  return runnel_candidates_above (self->keys, n, max, self->min_p_floor);
+}
+
 static guint32
 choose (RunnelSampler *self, const float *logits, float max, guint32 best,
         guint64 position)
+{
+  const RunnelSamplerParams *p = self->params;
+  const RunnelGumbelDraw draw = { p->seed, position, p->temperature };
+
+  if (self->greedy)
+    return best;
+  if (keeps_all (self, max))
+    return runnel_logits_draw (logits, self->n_vocab, max, best,
+                               max == INFINITY ? 0.0 : self->min_p_floor,
+                               &draw);
+  return runnel_candidates_draw (self->keys, cut (self, logits, max), max,
+                                 &draw);
+}
+
+/* Candidates with a logit above -inf and not below the floor, by id. */
+static gsize
+keep_all (RunnelSampler *self, const float *logits, float max)
+{
+  gsize n = 0;
+
+  for (guint i = 0; i < self->n_vocab; i++)
+    if (logits[i] > -INFINITY &&
+        (logits[i] == max ||
+         (max < INFINITY &&
+          (double) logits[i] - max >= self->min_p_floor)))
+      self->keys[n++] = runnel_candidate_key (logits[i], i);
+  return n;
+}
+
+static guint32
+choose_against (RunnelSampler *self, const float *logits, float max,
+                guint32 best, guint64 position, const RunnelGuess *guess)
 {
   const RunnelSamplerParams *p = self->params;
   const RunnelGumbelDraw draw = { p->seed, position, p->temperature };
@@ -259,22 +323,12 @@ choose (RunnelSampler *self, const float *logits, float max, guint32 best,
 
   if (self->greedy)
     return best;
-  /* Infinite logits leave the cuts nothing to measure: the draw is among
-   * them. */
-  if (max == INFINITY)
-    return runnel_logits_draw (logits, self->n_vocab, max, best, 0.0, &draw);
-  if (p->top_k > 0 && p->top_k < self->n_vocab) {
-    n = runnel_candidates_top_k (logits, self->n_vocab, p->top_k, self->keys);
-    if (p->top_p < 1.0)
-      n = runnel_candidates_top_p (self->keys, n, p->top_p);
-  } else if (p->top_p < 1.0) {
-    n = runnel_logits_top_p (logits, self->n_vocab, max, p->top_p, self->keys);
-  } else {
-    return runnel_logits_draw (logits, self->n_vocab, max, best,
-                               self->min_p_floor, &draw);
-  }
-  n = runnel_candidates_above (self->keys, n, max, self->min_p_floor);
-  return runnel_candidates_draw (self->keys, n, max, &draw);
+  if (self->weights == NULL)
+    self->weights = g_new (double, self->n_vocab);
+  n = keeps_all (self, max) ? keep_all (self, logits, max)
+                            : cut (self, logits, max);
+  return runnel_rejection_draw (self->keys, n, max, guess, &draw,
+                                self->weights);
 }
 
 /* Nothing can be chosen: is it the model's fault or that of the mask and the
@@ -292,6 +346,66 @@ set_nothing_left (float raw_max, guint64 position, GError **error)
                  "sampler: every logit at position %" G_GUINT64_FORMAT
                  " is NaN or -inf",
                  position);
+}
+
+/* Whatever draws have in common; @guess: NULL for a plain one. */
+static gboolean
+draw (RunnelSampler *self, float *logits, guint64 position,
+      const guint32 *mask, const RunnelGuess *guess, gint32 *ret_token,
+      float *ret_logprob, RunnelTokenLogprob *top, gsize n_top, GError **error)
+{
+  Softmax softmax = { 0 };
+  gsize best = 0;
+  float max, raw_max;
+
+  max = raw_max = runnel_logits_max (logits, self->n_vocab, &best);
+  if (raw_max == -INFINITY) {
+    set_nothing_left (raw_max, position, error);
+    return FALSE;
+  }
+  if (ret_logprob || n_top > 0) {
+    softmax.max = raw_max;
+    softmax.log_sum = elementary_log (
+      runnel_logits_sum_exp (logits, self->n_vocab, raw_max));
+    report_top (self, logits, &softmax, top, n_top);
+  }
+  if (self->raw) {
+    if (ret_logprob || n_top > 0)
+      memcpy (self->raw, logits, self->n_vocab * sizeof *logits);
+    adjust (self, logits);
+  }
+  if (mask)
+    apply_mask (logits, self->n_vocab, mask);
+  if (mask || self->raw)
+    max = runnel_logits_max (logits, self->n_vocab, &best);
+  if (max == -INFINITY) {
+    set_nothing_left (raw_max, position, error);
+    return FALSE;
+  }
+  *ret_token = (gint32) (
+    guess ? choose_against (self, logits, max, (guint32) best, position, guess)
+          : choose (self, logits, max, (guint32) best, position));
+  if (ret_logprob)
+    *ret_logprob =
+      logprob (&softmax, (self->raw ? self->raw : logits)[*ret_token]);
+  return TRUE;
+}
+
+gboolean
+runnel_sampler_draw_against (RunnelSampler *self, float *logits,
+                             guint64 position, const guint32 *mask,
+                             const RunnelGuess *guess, gint32 *ret_token,
+                             float *ret_logprob, RunnelTokenLogprob *top,
+                             gsize n_top, GError **error)
+{
+  return draw (self, logits, position, mask, guess, ret_token, ret_logprob,
+               top, n_top, error);
+}
+
+double
+runnel_sampler_get_temperature (RunnelSampler *self)
+{
+  return self->greedy ? 0.0 : self->params->temperature;
 }
 
 /**
@@ -326,43 +440,12 @@ runnel_sampler_draw (RunnelSampler *self, float *logits, guint64 position,
                      float *ret_logprob, RunnelTokenLogprob *top, gsize n_top,
                      GError **error)
 {
-  Softmax softmax = { 0 };
-  gsize best = 0;
-  float max, raw_max;
-
   g_return_val_if_fail (RUNNEL_IS_SAMPLER (self), FALSE);
   g_return_val_if_fail (logits != NULL && ret_token != NULL, FALSE);
   g_return_val_if_fail (top != NULL || n_top == 0, FALSE);
 
-  max = raw_max = runnel_logits_max (logits, self->n_vocab, &best);
-  if (raw_max == -INFINITY) {
-    set_nothing_left (raw_max, position, error);
-    return FALSE;
-  }
-  if (ret_logprob || n_top > 0) {
-    softmax.max = raw_max;
-    softmax.log_sum = elementary_log (
-      runnel_logits_sum_exp (logits, self->n_vocab, raw_max));
-    report_top (self, logits, &softmax, top, n_top);
-  }
-  if (self->raw) {
-    if (ret_logprob || n_top > 0)
-      memcpy (self->raw, logits, self->n_vocab * sizeof *logits);
-    adjust (self, logits);
-  }
-  if (mask)
-    apply_mask (logits, self->n_vocab, mask);
-  if (mask || self->raw)
-    max = runnel_logits_max (logits, self->n_vocab, &best);
-  if (max == -INFINITY) {
-    set_nothing_left (raw_max, position, error);
-    return FALSE;
-  }
-  *ret_token = (gint32) choose (self, logits, max, (guint32) best, position);
-  if (ret_logprob)
-    *ret_logprob =
-      logprob (&softmax, (self->raw ? self->raw : logits)[*ret_token]);
-  return TRUE;
+  return draw (self, logits, position, mask, NULL, ret_token, ret_logprob, top,
+               n_top, error);
 }
 
 static void
@@ -374,6 +457,7 @@ runnel_sampler_finalize (GObject *object)
   g_clear_pointer (&self->history, runnel_token_history_free);
   g_free (self->keys);
   g_free (self->raw);
+  g_free (self->weights);
   G_OBJECT_CLASS (runnel_sampler_parent_class)->finalize (object);
 }
 

@@ -29,6 +29,7 @@ typedef struct {
   GPtrArray *hidden_rows;    /* const float * */
   GPtrArray *logits_rows;    /* float * */
   GArray *owners;            /* Owner, of the logits rows */
+  GArray *taps;              /* RunnelTap */
 } Scratch;
 
 /* Whose logits row it is. */
@@ -69,6 +70,7 @@ runnel_batcher_new (RunnelEngine *engine)
   scratch->hidden_rows = g_ptr_array_new ();
   scratch->logits_rows = g_ptr_array_new ();
   scratch->owners = g_array_new (FALSE, FALSE, sizeof (Owner));
+  scratch->taps = g_array_new (FALSE, FALSE, sizeof (RunnelTap));
   self->pass = self->ops->pass_new (backend,
       runnel_engine_get_shape (engine));
   self->scheduler = runnel_scheduler_new (run_batch, self);
@@ -98,6 +100,7 @@ runnel_batcher_free (RunnelBatcher *self)
   g_ptr_array_unref (scratch->hidden_rows);
   g_ptr_array_unref (scratch->logits_rows);
   g_array_unref (scratch->owners);
+  g_array_unref (scratch->taps);
   g_mutex_clear (&self->stats_mutex);
   g_free (self);
 }
@@ -182,6 +185,30 @@ add_positions (RunnelBatcher *self, const RunnelHistory *history, guint n)
   }
 }
 
+/* The hidden rows that the drafters of a sequence want; @row is its first row
+ * in the pass. */
+static void
+add_taps (RunnelBatcher *self, const RunnelBatchItem *item, guint row)
+{
+  const RunnelDrafts *drafts = runnel_sequence_get_drafts (item->sequence);
+  const gsize n_embd = runnel_engine_get_shape (self->engine)->n_embd;
+
+  for (guint i = 0; i < runnel_drafts_count (drafts); i++) {
+    RunnelDraftState *state = runnel_drafts_get (drafts, i);
+    guint n_layers;
+    const guint *layers = runnel_drafter_get_taps (
+        runnel_draft_state_get_drafter (state), &n_layers);
+    float *out = runnel_draft_state_expect (state, item->n_tokens);
+
+    for (guint k = 0; k < n_layers; k++) {
+      RunnelTap tap = { layers[k], row, item->n_tokens, out + k * n_embd,
+        n_layers * n_embd };
+
+      g_array_append_val (self->scratch.taps, tap);
+    }
+  }
+}
+
 /* Pages are named by their memory; the arrays of runs may still move, so
  * sequences get their pointers at the end. */
 static void
@@ -204,6 +231,7 @@ add_item (RunnelBatcher *self, RunnelBatchItem *item)
 
     g_array_append_val (scratch->keys, keys);
   }
+  add_taps (self, item, sequence.row);
   g_array_append_vals (scratch->tokens, item->tokens, item->n_tokens);
   add_positions (self, history, item->n_tokens);
   g_array_append_val (scratch->sequences, sequence);
@@ -245,6 +273,7 @@ reset_scratch (Scratch *scratch)
   g_ptr_array_set_size (scratch->hidden_rows, 0);
   g_ptr_array_set_size (scratch->logits_rows, 0);
   g_array_set_size (scratch->owners, 0);
+  g_array_set_size (scratch->taps, 0);
 }
 
 /* ---- After the pass ------------------------------------------------------ */
@@ -341,6 +370,8 @@ finish_request (Request *request)
       runnel_history_release (history);
     else
       runnel_history_commit (history, item->tokens);
+    runnel_drafts_settle (runnel_sequence_get_drafts (item->sequence),
+        runnel_history_length (history));
   }
 }
 
@@ -415,7 +446,9 @@ run_batch (void *data, RunnelJob **jobs, unsigned n_jobs)
   rows = finish_rows (self);
   if (self->ops->begin (self->pass, &rows)) {
     if (rows.n_rows > 0)
-      runnel_forward (runnel_engine_get_weights (self->engine), self->pass);
+      runnel_forward (runnel_engine_get_weights (self->engine), self->pass,
+          (const RunnelTap *) self->scratch.taps->data,
+          self->scratch.taps->len);
     read_all_hidden_rows (self, jobs, n_jobs);
     compute_logits (self);
     self->ops->end (self->pass);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "batch.h"
+#include "drafts.h"
 #include "engine.h"
 #include "history.h"
 #include "prefix-cache.h"
@@ -20,6 +21,7 @@ RunnelPrefixCache *runnel_engine_get_cache (RunnelEngine *self);
 void runnel_engine_count_cached_rows (RunnelEngine *self, guint64 n);
 
 RunnelHistory *runnel_sequence_get_history (RunnelSequence *self);
+RunnelDrafts *runnel_sequence_get_drafts (RunnelSequence *self);
 /* A sequence over an empty history. */
 RunnelSequence *runnel_sequence_new_empty (RunnelEngine *engine,
                                            guint context_length);

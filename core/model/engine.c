@@ -378,7 +378,8 @@ void
 runnel_engine_cache_sequence (RunnelEngine *self, RunnelSequence *sequence)
 {
   runnel_prefix_cache_insert (self->cache,
-      runnel_sequence_get_history (sequence));
+      runnel_sequence_get_history (sequence),
+      runnel_sequence_get_drafts (sequence));
 }
 
 const RunnelWeights *

@@ -4,8 +4,19 @@
  */
 #include "forward.h"
 
+static void
+read_taps (const RunnelOps *ops, RunnelPass *pass, guint layer,
+           const RunnelTap *taps, guint n_taps)
+{
+  for (guint i = 0; i < n_taps; i++)
+    for (guint row = 0; taps[i].layer == layer && row < taps[i].n_rows; row++)
+      ops->read_hidden (pass, taps[i].row + row,
+          taps[i].out + row * taps[i].stride);
+}
+
 void
-runnel_forward (const RunnelWeights *weights, RunnelPass *pass)
+runnel_forward (const RunnelWeights *weights, RunnelPass *pass,
+                const RunnelTap *taps, guint n_taps)
 {
   const RunnelOps *ops = weights->ops;
 
@@ -18,6 +29,7 @@ runnel_forward (const RunnelWeights *weights, RunnelPass *pass)
     ops->attend (pass, i);
     ops->project_add (pass, layer->o);
     ops->mlp (pass, layer);
+    read_taps (ops, pass, i, taps, n_taps);
   }
 }
 

@@ -11,8 +11,17 @@
 
 G_BEGIN_DECLS
 
+/* Hidden rows behind a layer that somebody wants. */
+typedef struct {
+  guint layer;
+  guint row, n_rows;         /* of the pass */
+  float *out;                /* [n_rows], each @stride floats after the last */
+  gsize stride;
+} RunnelTap;
+
 /* Runs all layers over the rows of a pass that has begun. */
-void runnel_forward (const RunnelWeights *weights, RunnelPass *pass);
+void runnel_forward (const RunnelWeights *weights, RunnelPass *pass,
+                     const RunnelTap *taps, guint n_taps);
 
 /* The shape that a backend needs to know. */
 RunnelShape runnel_forward_shape (const RunnelHyperparameters *hp,

@@ -12,6 +12,8 @@
 
 typedef struct {
   RunnelHistory history;
+  RunnelDrafts drafts;
+  guint64 draft_bytes;
   guint64 used;              /* stamp of the last use */
 } Entry;
 
@@ -20,7 +22,8 @@ struct _RunnelPrefixCache {
   RunnelPagePool *pool;
   guint n_embd;
   guint64 budget;
-  guint64 bytes;             /* of the pages in entries, each once */
+  guint64 bytes;             /* of the pages in entries, each once, and of
+                                draft states */
   guint64 stamp;
   GPtrArray *entries;        /* Entry */
 };
@@ -31,6 +34,7 @@ free_entry (gpointer data)
   Entry *entry = data;
 
   runnel_history_clear (&entry->history);
+  runnel_drafts_clear (&entry->drafts);
   g_free (entry);
 }
 
@@ -53,6 +57,7 @@ account_unlocked (RunnelPrefixCache *self, const Entry *entry, gint direction)
 {
   GArray *segments = entry->history.segments;
 
+  self->bytes += direction * entry->draft_bytes;
   for (guint i = 0; i < segments->len; i++) {
     RunnelPage *page = g_array_index (segments, RunnelSegment, i).page;
     guint32 *references = runnel_page_cache_references (page);
@@ -111,7 +116,8 @@ common_length (const RunnelHistory *history, const gint32 *tokens, gsize n)
 
 /* Drops what the history makes needless; TRUE if it is itself needless. */
 static gboolean
-supersede_unlocked (RunnelPrefixCache *self, const RunnelHistory *history)
+supersede_unlocked (RunnelPrefixCache *self, const RunnelHistory *history,
+                    const RunnelDrafts *drafts)
 {
   guint length = runnel_history_length (history);
 
@@ -122,18 +128,21 @@ supersede_unlocked (RunnelPrefixCache *self, const RunnelHistory *history)
 
     if (common < runnel_history_length (&entry->history))
       continue;
-    if (common == length && entry->history.has_hidden) {
+    if (common == length && entry->history.has_hidden
+        && runnel_drafts_serve (&entry->drafts, drafts)) {
       entry->used = ++self->stamp;
       return TRUE;
     }
-    remove_unlocked (self, i);
+    if (runnel_drafts_serve (drafts, &entry->drafts))
+      remove_unlocked (self, i);
   }
   return FALSE;
 }
 
 void
 runnel_prefix_cache_insert (RunnelPrefixCache *self,
-                            const RunnelHistory *history)
+                            const RunnelHistory *history,
+                            const RunnelDrafts *drafts)
 {
   Entry *entry;
 
@@ -143,10 +152,12 @@ runnel_prefix_cache_insert (RunnelPrefixCache *self,
   g_mutex_lock (&self->mutex);
   /* One that is too large would push all others out and then itself. */
   if (runnel_history_bytes (history) <= self->budget
-      && !supersede_unlocked (self, history)) {
+      && !supersede_unlocked (self, history, drafts)) {
     entry = g_new0 (Entry, 1);
     runnel_history_init (&entry->history, self->pool, self->n_embd);
     runnel_history_copy (&entry->history, history);
+    runnel_drafts_copy (&entry->drafts, drafts, TRUE);
+    entry->draft_bytes = runnel_drafts_get_bytes (&entry->drafts);
     entry->used = ++self->stamp;
     g_ptr_array_add (self->entries, entry);
     account_unlocked (self, entry, 1);
@@ -157,7 +168,8 @@ runnel_prefix_cache_insert (RunnelPrefixCache *self,
 
 guint
 runnel_prefix_cache_lookup (RunnelPrefixCache *self, const gint32 *tokens,
-                            gsize n_tokens, RunnelHistory *into)
+                            gsize n_tokens, RunnelHistory *into,
+                            RunnelDrafts *drafts)
 {
   Entry *best = NULL;
   guint best_length = 0;
@@ -167,6 +179,8 @@ runnel_prefix_cache_lookup (RunnelPrefixCache *self, const gint32 *tokens,
     Entry *entry = g_ptr_array_index (self->entries, i);
     guint length = common_length (&entry->history, tokens, n_tokens);
 
+    if (!runnel_drafts_serve (&entry->drafts, drafts))
+      continue;
     if (length == n_tokens
         && !(runnel_history_length (&entry->history) == length
             && entry->history.has_hidden))
@@ -180,6 +194,8 @@ runnel_prefix_cache_lookup (RunnelPrefixCache *self, const gint32 *tokens,
     best->used = ++self->stamp;
     runnel_history_copy (into, &best->history);
     runnel_history_truncate (into, best_length);
+    runnel_drafts_adopt (drafts, &best->drafts);
+    runnel_drafts_settle (drafts, best_length);
   }
   g_mutex_unlock (&self->mutex);
   return best_length;

@@ -5,13 +5,14 @@
  * Images of sequences. All numbers are little endian:
  *
  *   16 bytes  "RUNNEL-STATE", padded with zeros
- *   u32 × 10  version (1), KV type, context length, tokens, joined length,
+ *   u32 × 11  version (2), KV type, context length, tokens, joined length,
  *             joined position, shifted, has hidden row, bytes of a row's keys
- *             and values, floats of a hidden row
+ *             and values, floats of a hidden row, bytes of draft states
  *   64 bytes  the model's content id
  *   i32 × tokens
  *   rows      tokens × bytes of a row
  *   hidden    floats, if there
+ *   drafts    draft states: see drafts.h
  *   32 bytes  SHA-256 of all before
  *
  * An image is checked as a whole before anything is made of it.
@@ -23,8 +24,8 @@
 #include "engine-private.h"
 
 #define MAGIC "RUNNEL-STATE\0\0\0"
-#define VERSION 1
-#define N_NUMBERS 10
+#define VERSION 2
+#define N_NUMBERS 11
 #define ID_BYTES 64
 #define DIGEST_BYTES 32
 #define MAX_BYTES ((gsize) G_MAXUINT32)
@@ -41,6 +42,7 @@ typedef struct {
   guint32 has_hidden;
   guint32 row_bytes;
   guint32 n_embd;
+  guint32 draft_bytes;
 } Header;
 
 static gsize
@@ -65,13 +67,14 @@ append_digest (GByteArray *image)
 
 static void
 append_header (GByteArray *image, RunnelEngine *engine,
-               const RunnelHistory *history, guint context_length)
+               const RunnelHistory *history, guint context_length,
+               guint draft_bytes)
 {
   const guint32 numbers[N_NUMBERS] = {
     VERSION, runnel_engine_get_kv_type (engine), context_length,
     runnel_history_length (history), history->joined_length,
     history->joined_position, history->shifted, history->has_hidden,
-    get_row_bytes (engine), history->n_embd,
+    get_row_bytes (engine), history->n_embd, draft_bytes,
   };
   const char *content_id
       = runnel_model_get_content_id (runnel_engine_get_model (engine));
@@ -112,18 +115,18 @@ append_rows (GByteArray *image, RunnelEngine *engine,
  * @self: a sequence
  * @error: return location for a #GError
  *
- * Its image: tokens, keys, values and hidden row, with a version, the model's
- * content id and a checksum.
+ * Its image: tokens, keys, values, hidden row and draft states, with a
+ * version, the model's content id and a checksum.
  *
  * Returns: (transfer full): the image, or %NULL with %RUNNEL_ERROR_LIMIT when
- *   it would be over 4 GiB
+ *   it would be over 4 GiB, or with what keeps a draft state from catching up
  *
  * Since: 0.1
  */
 GBytes *
 runnel_sequence_serialize (RunnelSequence *self, GError **error)
 {
-  g_autoptr (GByteArray) image = NULL;
+  g_autoptr (GByteArray) image = NULL, drafts = g_byte_array_new ();
   const RunnelHistory *history;
   RunnelEngine *engine;
   guint64 bytes;
@@ -133,8 +136,13 @@ runnel_sequence_serialize (RunnelSequence *self, GError **error)
 
   engine = runnel_sequence_get_engine (self);
   history = runnel_sequence_get_history (self);
+  if (!runnel_drafts_catch_up (runnel_sequence_get_drafts (self),
+          runnel_history_tokens (history), runnel_history_length (history),
+          error))
+    return NULL;
+  runnel_drafts_append_image (runnel_sequence_get_drafts (self), drafts);
   bytes = HEADER_BYTES + DIGEST_BYTES + 4 * (guint64) history->n_embd
-      + runnel_history_length (history)
+      + drafts->len + runnel_history_length (history)
       * (guint64) (get_row_bytes (engine) + sizeof (gint32));
   if (bytes > MAX_BYTES) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
@@ -144,7 +152,7 @@ runnel_sequence_serialize (RunnelSequence *self, GError **error)
   }
   image = g_byte_array_sized_new (bytes);
   append_header (image, engine, history,
-      runnel_sequence_get_context_length (self));
+      runnel_sequence_get_context_length (self), drafts->len);
   for (guint i = 0; i < runnel_history_length (history); i++) {
     gint32 token = GINT32_TO_LE (runnel_history_tokens (history)[i]);
 
@@ -154,6 +162,7 @@ runnel_sequence_serialize (RunnelSequence *self, GError **error)
   if (history->has_hidden)
     g_byte_array_append (image, (const guint8 *) history->hidden,
         history->n_embd * sizeof (float));
+  g_byte_array_append (image, drafts->data, drafts->len);
   append_digest (image);
   return g_byte_array_free_to_bytes (g_steal_pointer (&image));
 }
@@ -237,6 +246,7 @@ check_counts (const Header *header, RunnelEngine *engine, gsize size,
       && g_size_checked_add (&need, need, rows)
       && g_size_checked_add (&need, need, header->has_hidden
           * (gsize) header->n_embd * sizeof (float))
+      && g_size_checked_add (&need, need, header->draft_bytes)
       && need == size)
     return TRUE;
   g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
@@ -354,6 +364,14 @@ runnel_sequence_deserialize (RunnelEngine *engine, GBytes *image,
     memcpy (history->hidden,
         rows + (gsize) header.n_tokens * header.row_bytes,
         header.n_embd * sizeof (float));
+  if (!runnel_drafts_read_image (runnel_sequence_get_drafts (self),
+          data + size - DIGEST_BYTES - header.draft_bytes, header.draft_bytes,
+          header.n_tokens)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+        "%s: the saved state's %u bytes of draft states are no list of such",
+        name, header.draft_bytes);
+    return NULL;
+  }
   return g_steal_pointer (&self);
 }
 

@@ -17,6 +17,7 @@ struct _RunnelSequence {
   RunnelEngine *engine;
   guint context_length;
   RunnelHistory history;
+  RunnelDrafts drafts;
 };
 
 G_DEFINE_FINAL_TYPE (RunnelSequence, runnel_sequence, G_TYPE_OBJECT)
@@ -27,6 +28,7 @@ runnel_sequence_finalize (GObject *object)
   RunnelSequence *self = RUNNEL_SEQUENCE (object);
 
   runnel_history_clear (&self->history);
+  runnel_drafts_clear (&self->drafts);
   g_clear_object (&self->engine);
   G_OBJECT_CLASS (runnel_sequence_parent_class)->finalize (object);
 }
@@ -46,6 +48,12 @@ RunnelHistory *
 runnel_sequence_get_history (RunnelSequence *self)
 {
   return &self->history;
+}
+
+RunnelDrafts *
+runnel_sequence_get_drafts (RunnelSequence *self)
+{
+  return &self->drafts;
 }
 
 RunnelSequence *
@@ -206,8 +214,9 @@ runnel_sequence_get_shifted (RunnelSequence *self)
  * runnel_sequence_fork:
  * @self: a sequence
  *
- * A second sequence with the same history. Pages are shared; nothing is
- * copied, and neither sees what the other appends.
+ * A second sequence with the same history and the same drafters. Pages are
+ * shared; nothing but draft states is copied, and neither sees what the other
+ * appends.
  *
  * Returns: (transfer full): the fork
  *
@@ -221,7 +230,68 @@ runnel_sequence_fork (RunnelSequence *self)
   g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), NULL);
   fork = runnel_sequence_new_empty (self->engine, self->context_length);
   runnel_history_copy (&fork->history, &self->history);
+  runnel_drafts_copy (&fork->drafts, &self->drafts, FALSE);
   return fork;
+}
+
+static RunnelDraftState *
+make_draft_state (RunnelSequence *self, RunnelDrafter *drafter, GError **error)
+{
+  const char *id = runnel_drafter_get_id (drafter);
+  const guint length = runnel_history_length (&self->history);
+  GBytes *saved = NULL;
+  guint n_taps;
+
+  if (self->drafts.saved != NULL && self->drafts.saved_length == length)
+    saved = g_hash_table_lookup (self->drafts.saved, id);
+  if (saved != NULL)
+    return runnel_drafter_load_state (drafter, self->engine, saved, length,
+        error);
+  runnel_drafter_get_taps (drafter, &n_taps);
+  if (n_taps == 0 || length == 0)
+    return runnel_drafter_new_state (drafter, self->engine, error);
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+      "drafter %s reads hidden rows, which are gone for the %u tokens of the "
+      "sequence; attach it before prefill", id, length);
+  return NULL;
+}
+
+/**
+ * runnel_sequence_attach:
+ * @self: a sequence
+ * @drafter: who is to guess how it goes on
+ * @error: return location for a #GError
+ *
+ * Attaches a drafter, which follows the sequence from then on: its state is
+ * forked, truncated and saved with it. A sequence may have several; those
+ * attached first are asked first. Attaching one with the id of one that is
+ * there changes nothing. A drafter that reads hidden rows must be attached
+ * while the sequence is empty, or right after it was loaded from an image that
+ * holds the drafter's state.
+ *
+ * Returns: %TRUE; %FALSE with %RUNNEL_ERROR_INVALID_ARGUMENT when it is too
+ *   late, %RUNNEL_ERROR_MISMATCH when the drafter is for another model, or
+ *   %RUNNEL_ERROR_MALFORMED when the saved state does not fit it
+ *
+ * Since: 0.1
+ */
+gboolean
+runnel_sequence_attach (RunnelSequence *self, RunnelDrafter *drafter,
+                        GError **error)
+{
+  RunnelDraftState *state;
+
+  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (RUNNEL_IS_DRAFTER (drafter), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (runnel_drafts_find (&self->drafts, runnel_drafter_get_id (drafter)))
+    return TRUE;
+  state = make_draft_state (self, drafter, error);
+  if (state == NULL)
+    return FALSE;
+  runnel_drafts_add (&self->drafts, state);
+  return TRUE;
 }
 
 /**
@@ -254,6 +324,7 @@ runnel_sequence_truncate (RunnelSequence *self, guint n_tokens,
     return FALSE;
   }
   runnel_history_truncate (&self->history, n_tokens);
+  runnel_drafts_settle (&self->drafts, n_tokens);
   return TRUE;
 }
 
@@ -285,7 +356,8 @@ check_fork (RunnelSequence *first, RunnelSequence *fork, guint n_common,
  *
  * Puts forks side by side: a sequence of the common tokens and then the rest
  * of each fork, none of which has seen another. The next token sees all of
- * them; its position follows the longest fork. Pages are shared.
+ * them; its position follows the longest fork. Pages are shared; drafters do
+ * not come along.
  *
  * Returns: (transfer full): the joined sequence, or %NULL with
  *   %RUNNEL_ERROR_INVALID_ARGUMENT or %RUNNEL_ERROR_CONTEXT_OVERFLOW
@@ -389,7 +461,8 @@ move_rows (RunnelSequence *self, const RunnelHistory *from, guint first,
  * Drops tokens from the middle and moves the rest down: their keys are rotated
  * to their new positions, in pages of their own (shared pages are not
  * touched). What the kept rows have seen of the dropped ones stays in them.
- * The sequence leaves the prefix cache and the exactness contract, and its
+ * The sequence leaves the prefix cache and the exactness contract, loses the
+ * drafters that read hidden rows, and its
  * last hidden row is gone.
  *
  * Returns: %TRUE; %FALSE with %RUNNEL_ERROR_INVALID_ARGUMENT or
@@ -428,6 +501,7 @@ runnel_sequence_shift (RunnelSequence *self, guint n_keep, guint n_drop,
   moved.shifted = TRUE;
   runnel_history_clear (&self->history);
   self->history = moved;
+  runnel_drafts_shift (&self->drafts, n_keep);
   return TRUE;
 }
 
@@ -452,7 +526,10 @@ forward_chunks (RunnelSequence *self, const gint32 *tokens, gsize n_tokens,
       return FALSE;
     }
     if (!runnel_engine_forward_cancellable (self->engine, &item, 1,
-            cancellable, error))
+            cancellable, error)
+        || !runnel_drafts_catch_up (&self->drafts,
+            runnel_history_tokens (&self->history),
+            runnel_history_length (&self->history), error))
       return FALSE;
     done += item.n_tokens;
     if (progress != NULL)
@@ -510,7 +587,7 @@ runnel_sequence_prefill (RunnelSequence *self, const gint32 *tokens,
   if (use_cache && length == 0 && n_tokens > 0) {
     cached = runnel_prefix_cache_lookup (
         runnel_engine_get_cache (self->engine), tokens, n_tokens,
-        &self->history);
+        &self->history, &self->drafts);
     runnel_engine_count_cached_rows (self->engine, cached);
   }
   if (!forward_chunks (self, tokens, n_tokens, cached,
@@ -540,13 +617,14 @@ check_room (RunnelSequence *self, gsize n_rows, gsize n_logits,
 
 /* Forwards the last token once more for its hidden row. A fork does it, so
  * that the sequence is as before when it fails and its pages, which others may
- * read, are not written. */
+ * read, are not written. Drafters know the row already. */
 static gboolean
 forward_last_again (RunnelSequence *self, float *logits, GError **error)
 {
   guint last_row = runnel_history_length (&self->history) - 1;
   gint32 last = runnel_history_tokens (&self->history)[last_row];
-  g_autoptr (RunnelSequence) fork = runnel_sequence_fork (self);
+  g_autoptr (RunnelSequence) fork
+      = runnel_sequence_new_empty (self->engine, self->context_length);
   RunnelBatchItem item = {
     .sequence = fork,
     .tokens = &last,
@@ -555,6 +633,7 @@ forward_last_again (RunnelSequence *self, float *logits, GError **error)
     .n_logits = 1,
   };
 
+  runnel_history_copy (&fork->history, &self->history);
   runnel_history_truncate (&fork->history, last_row);
   if (!runnel_engine_forward (self->engine, &item, 1, NULL, error))
     return FALSE;

@@ -6,6 +6,7 @@
 
 #include <gio/gio.h>
 #include "../api.h"
+#include "drafter.h"
 #include "engine.h"
 
 G_BEGIN_DECLS
@@ -33,6 +34,9 @@ RUNNEL_API const gint32 *runnel_sequence_get_tokens (RunnelSequence *self,
 RUNNEL_API guint64 runnel_sequence_get_kv_bytes (RunnelSequence *self);
 RUNNEL_API gboolean runnel_sequence_get_shifted (RunnelSequence *self);
 RUNNEL_API RunnelSequence *runnel_sequence_fork (RunnelSequence *self);
+RUNNEL_API gboolean runnel_sequence_attach (RunnelSequence *self,
+                                            RunnelDrafter *drafter,
+                                            GError **error);
 RUNNEL_API gboolean runnel_sequence_truncate (RunnelSequence *self,
                                               guint n_tokens, GError **error);
 RUNNEL_API RunnelSequence *runnel_sequence_join (RunnelSequence **forks,

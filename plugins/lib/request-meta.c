@@ -42,6 +42,11 @@ request_meta_init (GstMeta *meta, gpointer params, GstBuffer *buffer)
   self->prompt_tokens = 0;
   self->completion_tokens = 0;
   self->cached_tokens = 0;
+  self->draft_blocks = 0;
+  self->proposed_tokens = 0;
+  self->accepted_tokens = 0;
+  self->draft_time = 0;
+  self->verify_time = 0;
   self->error = NULL;
   return TRUE;
 }
@@ -80,6 +85,11 @@ copy_fields (GstLmRequestMeta *self, const GstLmRequestMeta *from)
   self->prompt_tokens = from->prompt_tokens;
   self->completion_tokens = from->completion_tokens;
   self->cached_tokens = from->cached_tokens;
+  self->draft_blocks = from->draft_blocks;
+  self->proposed_tokens = from->proposed_tokens;
+  self->accepted_tokens = from->accepted_tokens;
+  self->draft_time = from->draft_time;
+  self->verify_time = from->verify_time;
   self->error = g_strdup (from->error);
 }
 
@@ -364,10 +374,11 @@ gst_lm_request_meta_set_model (GstLmRequestMeta *self, RunnelModel *model)
  * Since: 0.1
  */
 void
-gst_lm_request_meta_add_drafter (GstLmRequestMeta *self, GObject *drafter)
+gst_lm_request_meta_add_drafter (GstLmRequestMeta *self,
+                                 RunnelDrafter *drafter)
 {
   g_return_if_fail (self != NULL);
-  g_return_if_fail (G_IS_OBJECT (drafter));
+  g_return_if_fail (RUNNEL_IS_DRAFTER (drafter));
 
   if (self->drafters == NULL)
     self->drafters = g_ptr_array_new_with_free_func (g_object_unref);

@@ -29,13 +29,20 @@ typedef struct _GstLmRequestMeta GstLmRequestMeta;
  *   named as the properties of the elements that read them
  * @deadline: when the reply is worth nothing any more, in the time of
  *   g_get_monotonic_time() × 1000; %GST_CLOCK_TIME_NONE: never
- * @drafters: (nullable) (element-type GObject): the drafters attached so far
+ * @drafters: (nullable) (element-type GObject): the #RunnelDrafter objects
+ *   attached so far
  * @model: (nullable): on tokens and states: the model they belong to
  * @is_reply: whether the buffer is a reply or a part of one, and not a prompt
  * @finish_reason: on the last buffer: why the reply ended
  * @prompt_tokens: on the last buffer: tokens of the prompt
  * @completion_tokens: on the last buffer: tokens drawn
  * @cached_tokens: prompt tokens that the prefix cache saved
+ * @draft_blocks: on the last buffer: passes that verified guesses of drafters
+ * @proposed_tokens: on the last buffer: guesses verified
+ * @accepted_tokens: on the last buffer: guesses kept; by @draft_blocks: the
+ *   mean accepted length
+ * @draft_time: on the last buffer: time spent in drafters
+ * @verify_time: on the last buffer: time spent in passes that verified guesses
  * @error: (nullable): of a failed request: what went wrong, for people
  *
  * What belongs to a request, on every buffer of it. It may be changed until
@@ -61,6 +68,11 @@ struct _GstLmRequestMeta {
   guint prompt_tokens;
   guint completion_tokens;
   guint cached_tokens;
+  guint draft_blocks;
+  guint proposed_tokens;
+  guint accepted_tokens;
+  GstClockTime draft_time;
+  GstClockTime verify_time;
   gchar *error;
 };
 
@@ -89,7 +101,7 @@ GST_LM_API void gst_lm_request_meta_set_overrides (GstLmRequestMeta *self,
 GST_LM_API void gst_lm_request_meta_set_model (GstLmRequestMeta *self,
                                                RunnelModel *model);
 GST_LM_API void gst_lm_request_meta_add_drafter (GstLmRequestMeta *self,
-                                                 GObject *drafter);
+                                                 RunnelDrafter *drafter);
 GST_LM_API void gst_lm_request_meta_set_error (GstLmRequestMeta *self,
                                                const gchar *message);
 GST_LM_API gboolean gst_lm_request_meta_has_override (const GstLmRequestMeta *self,

@@ -210,7 +210,7 @@ static void
 test_states (void)
 {
   static const char *const elements[] = {
-    "lmprompt", "lmchat", "lmtokenize", "lmprefill", "lmdecode",
+    "lmprompt", "lmchat", "lmtokenize", "lmlookup", "lmprefill", "lmdecode",
     "lmdetokenize", "lmgenerate"
   };
 

@@ -15,7 +15,8 @@ test_request_meta_copy (void)
   g_autoptr (GstBuffer) buffer = element_test_buffer ("abc");
   g_autoptr (GstStructure) overrides =
       gst_structure_new ("o", "seed", G_TYPE_UINT64, (guint64) 7, NULL);
-  g_autoptr (GObject) drafter = g_object_new (G_TYPE_OBJECT, NULL);
+  g_autoptr (RunnelDrafter) drafter =
+      runnel_lookup_drafter_new (2, 4, 8, NULL);
   g_autoptr (GstBuffer) copy = NULL;
   GstLmRequestMeta *meta = gst_lm_buffer_add_request_meta (buffer, 0), *other;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "error.h"
-#include "model/batch.h"
+#include "model/engine-private.h"
 
 struct _RunnelEngine {
   GObject parent;
@@ -36,6 +36,7 @@ struct _RunnelSequence {
   GArray *tokens;
   guint context, n_prompt;
   guint n_shifted; /* tokens that shifts dropped */
+  RunnelDrafts drafts;
 };
 G_DEFINE_FINAL_TYPE (RunnelSequence, runnel_sequence, G_TYPE_OBJECT)
 
@@ -92,6 +93,7 @@ runnel_sequence_finalize (GObject *object)
 
   g_object_unref (self->engine);
   g_array_unref (self->tokens);
+  runnel_drafts_clear (&self->drafts);
   G_OBJECT_CLASS (runnel_sequence_parent_class)->finalize (object);
 }
 
@@ -131,7 +133,7 @@ scripted_model_clear (ScriptedModel *model)
 {
   g_assert_cmpuint (model->joined, ==, 0);
   g_clear_pointer (&model->cached, g_free);
-  model->n_cached = model->rows = model->shifts = 0;
+  model->n_cached = model->rows = model->passes = model->shifts = 0;
 }
 
 /* Tokenizer */
@@ -211,11 +213,12 @@ runnel_engine_cache_sequence (RunnelEngine *self, RunnelSequence *sequence)
     g_memdup2 (sequence->tokens->data, script->n_cached * sizeof (gint32));
 }
 
+/* What follows its first @length tokens. */
 static void
-speak (RunnelSequence *self, float *logits)
+speak (RunnelSequence *self, guint length, float *logits)
 {
   const ScriptedModel *script = self->engine->script;
-  const guint at = self->n_shifted + self->tokens->len - self->n_prompt;
+  const guint at = self->n_shifted + length - self->n_prompt;
 
   for (guint i = 0; i < script->n_vocab; i++) {
     logits[i] = i < script->n_pieces ? 0 : 100;
@@ -237,18 +240,50 @@ runnel_engine_forward (RunnelEngine *self, RunnelBatchItem *items,
   g_assert_cmpuint (sequence->tokens->len + items->n_tokens, <=,
                     sequence->context);
   self->script->rows += items->n_tokens;
-  if (self->script->rows == self->script->fail_at) {
+  if (self->script->fail_at > 0 &&
+      self->script->rows >= self->script->fail_at) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
                  "scripted");
     return FALSE;
   }
   g_array_append_vals (sequence->tokens, items->tokens, items->n_tokens);
-  if (items->n_logits > 0)
-    speak (sequence, items->logits);
+  for (guint i = 0; i < items->n_logits; i++)
+    speak (sequence, sequence->tokens->len - items->n_logits + i + 1,
+           items->logits + (gsize) i * self->script->n_vocab);
+  self->script->passes++;
   return TRUE;
 }
 
+const RunnelShape *
+runnel_engine_get_shape (RunnelEngine *self)
+{
+  static const RunnelShape shape = { .n_layers = 1, .n_embd = 1 };
+
+  return &shape;
+}
+
+const char *
+runnel_model_get_path (RunnelModel *self)
+{
+  return "script";
+}
+
 /* Sequence */
+
+RunnelDrafts *
+runnel_sequence_get_drafts (RunnelSequence *self)
+{
+  return &self->drafts;
+}
+
+gboolean
+runnel_sequence_attach (RunnelSequence *self, RunnelDrafter *drafter,
+                        GError **error)
+{
+  runnel_drafts_add (&self->drafts, runnel_drafter_new_state (
+                                      drafter, self->engine, error));
+  return TRUE;
+}
 
 RunnelEngine *
 runnel_sequence_get_engine (RunnelSequence *self)
@@ -286,6 +321,7 @@ runnel_sequence_truncate (RunnelSequence *self, guint n_tokens, GError **error)
 {
   g_assert_cmpuint (n_tokens, <=, self->tokens->len);
   g_array_set_size (self->tokens, n_tokens);
+  runnel_drafts_settle (&self->drafts, n_tokens);
   return TRUE;
 }
 
@@ -298,6 +334,7 @@ runnel_sequence_shift (RunnelSequence *self, guint n_keep, guint n_drop,
   g_array_remove_range (self->tokens, n_keep, n_drop);
   self->n_shifted += n_drop;
   self->engine->script->shifts++;
+  runnel_drafts_shift (&self->drafts, n_keep);
   return TRUE;
 }
 
@@ -306,6 +343,6 @@ runnel_sequence_compute_logits (RunnelSequence *self, float *logits,
                                 gsize n_logits, GError **error)
 {
   g_assert_cmpuint (n_logits, ==, self->engine->script->n_vocab);
-  speak (self, logits);
+  speak (self, self->tokens->len, logits);
   return TRUE;
 }

@@ -21,12 +21,13 @@ typedef struct {
   const gint32 *replies; /* what comes at a position, counted from the end of
                             the prompt; over and over again */
   guint n_replies;
-  guint fail_at; /* forward fails at this row; 0: never */
+  guint fail_at; /* forward fails from this row on; 0: never */
   gboolean flat; /* all logits of known tokens are equal, padding is better */
   gboolean bad;  /* all logits are NaN */
 
   /* What was done. */
   guint rows;   /* forwarded */
+  guint passes; /* that forwarded them */
   guint shifts;
   guint joined; /* participants now */
   guint n_cached;

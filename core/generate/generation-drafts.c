@@ -1,0 +1,150 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "generation-drafts.h"
+
+#include "../model/engine-private.h"
+
+/* Hidden rows that wait for a drafter which is not asked; more are fed to it
+ * at once. */
+#define MAX_LAG 256
+
+void
+runnel_generation_drafts_init (RunnelGenerationDrafts *self,
+                               RunnelSequence *sequence,
+                               const RunnelGenerationParams *params)
+{
+  const RunnelDrafts *drafts = runnel_sequence_get_drafts (sequence);
+
+  runnel_draft_controller_init (&self->controller, params->adaptive_drafts);
+  /* By rejection, the choice must not depend on what was drawn. */
+  self->choice = params->acceptance == RUNNEL_ACCEPTANCE_REJECTION
+                   ? RUNNEL_DRAFT_CHOICE_FIRST
+                   : params->draft_choice;
+  self->max_draft = params->max_draft;
+  self->n_drafters = MIN (runnel_drafts_count (drafts), RUNNEL_MAX_DRAFTERS);
+  for (guint i = 0; i < self->n_drafters; i++)
+    self->drafters[i] = g_object_ref (
+      runnel_draft_state_get_drafter (runnel_drafts_get (drafts, i)));
+}
+
+void
+runnel_generation_drafts_clear (RunnelGenerationDrafts *self)
+{
+  for (guint i = 0; i < self->n_drafters; i++)
+    g_object_unref (self->drafters[i]);
+}
+
+/* A drafter that fails is not asked again: the reply needs none. */
+static void
+switch_off (RunnelGenerationDrafts *self, guint i, const GError *error)
+{
+  g_warning ("drafter %s is switched off for this reply: %s",
+             runnel_drafter_get_id (self->drafters[i]), error->message);
+  self->off[i] = TRUE;
+}
+
+/* The guesses of one drafter that are worth a pass. */
+static guint
+ask (RunnelGenerationDrafts *self, guint i, RunnelDraftState *state,
+     RunnelSequence *sequence, const RunnelDraftRequest *request,
+     RunnelProposal *proposal)
+{
+  const gint64 started = g_get_monotonic_time ();
+  RunnelDraftRequest own = *request;
+  g_autoptr (GError) error = NULL;
+  gint64 elapsed;
+  gsize length;
+  const gint32 *tokens = runnel_sequence_get_tokens (sequence, &length);
+
+  own.max_tokens = runnel_draft_controller_plan (
+    &self->controller, i, MIN (request->max_tokens, self->max_draft));
+  if (own.max_tokens == 0 &&
+      runnel_draft_state_get_lag (state, length) < MAX_LAG)
+    return 0;
+  proposal->n_tokens = 0;
+  if (!runnel_draft_state_catch_up (state, tokens, length, &error) ||
+      (own.max_tokens > 0 &&
+       !runnel_draft_state_propose (state, &own, proposal, &error))) {
+    switch_off (self, i, error);
+    return 0;
+  }
+  elapsed = g_get_monotonic_time () - started;
+  self->stats.draft_time += elapsed * 1000;
+  runnel_draft_controller_note_propose (&self->controller, i, elapsed / 1e6);
+  return runnel_draft_controller_cut (
+    &self->controller, i, proposal->grade,
+    MIN (proposal->n_tokens, own.max_tokens));
+}
+
+guint
+runnel_generation_drafts_propose (RunnelGenerationDrafts *self,
+                                  RunnelSequence *sequence,
+                                  const RunnelDraftRequest *request)
+{
+  const RunnelDrafts *drafts = runnel_sequence_get_drafts (sequence);
+  guint best = 0;
+
+  self->state = NULL;
+  for (guint i = 0; i < self->n_drafters; i++) {
+    RunnelDraftState *state = runnel_drafts_find (
+      drafts, runnel_drafter_get_id (self->drafters[i]));
+    RunnelProposal proposal;
+    guint n;
+
+    /* A shift may have taken it away. */
+    if (state == NULL || self->off[i] || request->max_tokens == 0 ||
+        self->max_draft == 0)
+      continue;
+    n = ask (self, i, state, sequence, request, &proposal);
+    if (n <= best)
+      continue;
+    best = n;
+    self->proposal = proposal;
+    self->state = state;
+    self->record = i;
+    if (self->choice == RUNNEL_DRAFT_CHOICE_FIRST)
+      break;
+  }
+  return best;
+}
+
+RunnelGuess
+runnel_generation_drafts_get_guess (const RunnelGenerationDrafts *self,
+                                    guint i)
+{
+  const RunnelProposal *proposal = &self->proposal;
+  const gsize n = proposal->n_candidates;
+
+  return (RunnelGuess){
+    .token = (guint32) proposal->tokens[i],
+    .n = n,
+    .candidates = n > 0 ? proposal->candidates + i * n : NULL,
+    .probabilities = n > 0 ? proposal->probabilities + i * n : NULL,
+  };
+}
+
+void
+runnel_generation_drafts_note_pass (RunnelGenerationDrafts *self,
+                                    guint n_guesses, guint n_accepted,
+                                    guint n_tokens, gint64 started)
+{
+  const gint64 elapsed = g_get_monotonic_time () - started;
+
+  if (self->n_drafters == 0)
+    return;
+  runnel_draft_controller_note_pass (&self->controller, n_guesses + 1,
+                                     n_tokens, elapsed / 1e6);
+  self->stats.passes++;
+  if (n_guesses == 0)
+    return;
+  runnel_draft_controller_note_accepted (&self->controller, self->record,
+                                         self->proposal.grade, n_guesses,
+                                         n_accepted);
+  runnel_draft_state_accepted (self->state, n_guesses, n_accepted);
+  self->stats.blocks++;
+  self->stats.proposed += n_guesses;
+  self->stats.accepted += n_accepted;
+  self->stats.verify_time += elapsed * 1000;
+}
