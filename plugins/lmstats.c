@@ -9,7 +9,8 @@
  * @short_description: tokens per second, time to first token, memory, energy
  *
  * A tracer that watches what Runnel's elements push. For every request it logs
- * one `lmstats-request` record per element, and when the process ends (or
+ * one `lmstats-request` record per element (and an `lmstats-drafts` record for a
+ * reply whose drafters guessed something), and when the process ends (or
  * gst_deinit() is called) one `lmstats-element` record per element and one
  * `lmstats-process` record. Records go to the log category GST_TRACER.
  *
@@ -64,6 +65,7 @@ G_DEFINE_FINAL_TYPE (GstLmStats, gst_lm_stats, GST_TYPE_TRACER)
 
 static GQuark stats_quark;
 static GstTracerRecord *request_record;
+static GstTracerRecord *drafts_record;
 static GstTracerRecord *element_record;
 static GstTracerRecord *process_record;
 
@@ -144,6 +146,21 @@ end_request_unlocked (ElementStats *stats, GstClockTime ts)
   stats->request_in = stats->request_out = 0;
 }
 
+/* The end of a reply whose drafters guessed something. */
+static void
+log_drafts (GstElement *element, GstBuffer *buffer)
+{
+  const GstLmRequestMeta *meta = gst_lm_buffer_get_request_meta (buffer);
+
+  if (!meta || meta->draft_blocks == 0)
+    return;
+  gst_tracer_record_log (drafts_record, GST_OBJECT_NAME (element),
+      (guint64) meta->draft_blocks, (guint64) meta->proposed_tokens,
+      (guint64) meta->accepted_tokens,
+      (double) meta->accepted_tokens / meta->draft_blocks,
+      meta->draft_time / 1e6, meta->verify_time / 1e6);
+}
+
 static void
 pad_push_pre (GObject *object, GstClockTime ts, GstPad *pad,
               GstBuffer *buffer)
@@ -166,8 +183,11 @@ pad_push_pre (GObject *object, GstClockTime ts, GstPad *pad,
     stats->tokens_out += n_tokens;
     stats->request_out += n_tokens;
     stats->bytes_out += gst_buffer_get_size (buffer);
-    if (GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_MARKER))
+    if (GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_MARKER)) {
       end_request_unlocked (stats, ts);
+      if (G_OBJECT_TYPE (source) == gst_lm_decode_get_type ())
+        log_drafts (source, buffer);
+    }
   }
   if (sink) {
     ElementStats *stats = get_stats_unlocked (self, sink);
@@ -258,6 +278,33 @@ new_request_record (void)
 }
 
 static GstTracerRecord *
+new_drafts_record (void)
+{
+  g_autoptr (GstStructure) element = element_scope ();
+  g_autoptr (GstStructure) blocks =
+      value_field (G_TYPE_UINT64, "passes that verified guesses");
+  g_autoptr (GstStructure) proposed =
+      value_field (G_TYPE_UINT64, "guesses verified");
+  g_autoptr (GstStructure) accepted =
+      value_field (G_TYPE_UINT64, "guesses kept");
+  g_autoptr (GstStructure) mean =
+      value_field (G_TYPE_DOUBLE, "guesses kept in a pass, mean");
+  g_autoptr (GstStructure) draft =
+      value_field (G_TYPE_DOUBLE, "ms in drafters");
+  g_autoptr (GstStructure) verify =
+      value_field (G_TYPE_DOUBLE, "ms in passes that verified guesses");
+
+  return gst_tracer_record_new ("lmstats-drafts.class",
+      "element", GST_TYPE_STRUCTURE, element,
+      "blocks", GST_TYPE_STRUCTURE, blocks,
+      "proposed", GST_TYPE_STRUCTURE, proposed,
+      "accepted", GST_TYPE_STRUCTURE, accepted,
+      "mean-accepted", GST_TYPE_STRUCTURE, mean,
+      "draft-ms", GST_TYPE_STRUCTURE, draft,
+      "verify-ms", GST_TYPE_STRUCTURE, verify, NULL);
+}
+
+static GstTracerRecord *
 new_element_record (void)
 {
   g_autoptr (GstStructure) element = element_scope ();
@@ -305,9 +352,11 @@ gst_lm_stats_class_init (GstLmStatsClass *klass)
   GST_DEBUG_CATEGORY_INIT (lm_stats_debug, "lmstats", 0, "Runnel statistics");
   stats_quark = g_quark_from_static_string ("gst-lm-stats");
   request_record = new_request_record ();
+  drafts_record = new_drafts_record ();
   element_record = new_element_record ();
   process_record = new_process_record ();
   GST_OBJECT_FLAG_SET (request_record, GST_OBJECT_FLAG_MAY_BE_LEAKED);
+  GST_OBJECT_FLAG_SET (drafts_record, GST_OBJECT_FLAG_MAY_BE_LEAKED);
   GST_OBJECT_FLAG_SET (element_record, GST_OBJECT_FLAG_MAY_BE_LEAKED);
   GST_OBJECT_FLAG_SET (process_record, GST_OBJECT_FLAG_MAY_BE_LEAKED);
 }

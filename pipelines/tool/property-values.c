@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "draft-elements.h"
 #include "loading.h"
 #include "report.h"
 
@@ -18,7 +19,7 @@ typedef struct {
 
 /* In the order given. */
 static GArray *settings;
-static char **stops;
+static char **stops, **drafters;
 
 static void
 remember (const char *option, const char *element, const char *property,
@@ -96,6 +97,10 @@ const GOptionEntry property_value_entries[] = {
   PROPERTY ("tools", 0, "JSON file of tools to offer", "FILE"),
   PROPERTY ("thinking", 0, "Whether the model thinks before it answers",
       "auto|on|off"),
+  { "draft", 0, 0, G_OPTION_ARG_STRING_ARRAY, &drafters,
+    "Let a drafter guess ahead: lookup, from prompt and reply; may be given "
+    "several times", "lookup" },
+  PROPERTY ("draft-max", 0, "Verify at most this many guesses at once", "N"),
   { "set", 0, 0, G_OPTION_ARG_CALLBACK, on_set,
     "Any property of the pipeline's elements", "[ELEMENT.]PROPERTY=VALUE" },
   G_OPTION_ENTRY_NULL
@@ -315,8 +320,11 @@ gboolean
 property_values_apply (GstElement *pipeline, const Options *options,
                        GError **error)
 {
-  g_autoptr (GPtrArray) elements = pipeline_list_elements (pipeline);
+  g_autoptr (GPtrArray) elements = NULL;
 
+  if (drafters != NULL && !draft_elements_insert (pipeline, drafters, error))
+    return FALSE;
+  elements = pipeline_list_elements (pipeline);
   if (!apply_model (elements, options, error)
       || !apply_engine (elements, options, error))
     return FALSE;

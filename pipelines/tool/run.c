@@ -107,6 +107,26 @@ finish_reason_name (RunnelFinishReason reason)
   return g_enum_get_value (klass, reason)->value_nick;
 }
 
+/* The mean of accepted guesses over the passes that verified some. */
+static double
+get_accepted_length (const RunnelDraftStats *drafts)
+{
+  return drafts->blocks > 0 ? (double) drafts->accepted / drafts->blocks : 0;
+}
+
+static void
+add_drafts (JsonOutput *json, const RunnelDraftStats *drafts)
+{
+  json_begin_object (json, "drafts");
+  json_add_uint (json, "blocks", drafts->blocks);
+  json_add_uint (json, "proposed_tokens", drafts->proposed);
+  json_add_uint (json, "accepted_tokens", drafts->accepted);
+  json_add_double (json, "mean_accepted", get_accepted_length (drafts));
+  json_add_double (json, "draft_seconds", drafts->draft_time / 1e9);
+  json_add_double (json, "verify_seconds", drafts->verify_time / 1e9);
+  json_end_object (json);
+}
+
 static void
 print_json (Session *session, const char *pipeline)
 {
@@ -129,6 +149,7 @@ print_json (Session *session, const char *pipeline)
     json_add_double (&json, "first_token_seconds", reply->first == 0 ? 0
         : (reply->first - session_get_started (session)) / 1e6);
     json_add_double (&json, "tokens_per_second", reply_get_speed (reply));
+    add_drafts (&json, &reply->drafts);
     json_end_object (&json);
   }
   json_end_array (&json);
@@ -148,6 +169,12 @@ print_speed (Session *session)
         reply_get_speed (reply), reply->first == 0 ? 0
         : (reply->first - session_get_started (session)) / 1e6,
         finish_reason_name (reply->finish_reason));
+    if (reply->drafts.blocks > 0)
+      fprintf (stderr, "%s: %u of %u guesses right, %.2f in each of %u passes, "
+          "%.2f s drafting, %.2f s verifying\n", reply->name,
+          reply->drafts.accepted, reply->drafts.proposed,
+          get_accepted_length (&reply->drafts), reply->drafts.blocks,
+          reply->drafts.draft_time / 1e9, reply->drafts.verify_time / 1e9);
   }
 }
 

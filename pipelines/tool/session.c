@@ -75,6 +75,7 @@ reply_reset (Reply *reply)
   reply->request = 0;
   reply->finish_reason = RUNNEL_FINISH_REASON_NONE;
   reply->prompt_tokens = reply->cached_tokens = reply->completion_tokens = 0;
+  reply->drafts = (RunnelDraftStats) { 0 };
   reply->first = reply->last = 0;
 }
 
@@ -142,6 +143,13 @@ take_end_unlocked (Reply *reply, const GstLmRequestMeta *meta)
   reply->prompt_tokens = meta->prompt_tokens;
   reply->cached_tokens = meta->cached_tokens;
   reply->completion_tokens = meta->completion_tokens;
+  reply->drafts = (RunnelDraftStats) {
+    .blocks = meta->draft_blocks,
+    .proposed = meta->proposed_tokens,
+    .accepted = meta->accepted_tokens,
+    .draft_time = meta->draft_time,
+    .verify_time = meta->verify_time,
+  };
 }
 
 static void

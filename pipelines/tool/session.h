@@ -24,6 +24,7 @@ typedef struct {
   guint64 request;        /* its id; 0 before it is known */
   RunnelFinishReason finish_reason;
   guint prompt_tokens, cached_tokens, completion_tokens;
+  RunnelDraftStats drafts;
   gint64 first;           /* µs, when the first piece came; or 0 */
   gint64 last;
 } Reply;

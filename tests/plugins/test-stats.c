@@ -57,8 +57,9 @@ static void
 test_records (void)
 {
   GstElement *pipeline = pipeline_new ("lmprompt text=hello ! lmtokenize "
-      "name=tokens model=%s ! lmprefill name=state ! lmdecode name=reply "
-      "temperature=0 ignore-eos=true max-tokens=7 ! lmdetokenize name=text ! "
+      "name=tokens model=%s ! lmlookup ! lmprefill name=state ! lmdecode "
+      "name=reply temperature=0 logit-bias=bias,5=100 draft-adaptive=false "
+      "ignore-eos=true max-tokens=7 ! lmdetokenize name=text ! "
       "fakesink sync=false", pipeline_model_path ());
   GstStructure *record;
   double speed, energy;
@@ -82,6 +83,10 @@ test_records (void)
       get (find_record ("lmstats-element", "tokens"), "tokens-out"));
   record = find_record ("lmstats-element", "text");
   g_assert_cmpuint (get (record, "tokens-in"), ==, 7);
+  record = find_record ("lmstats-drafts", "reply");
+  g_assert_cmpuint (get (record, "accepted"), >, 0);
+  g_assert_cmpuint (get (record, "accepted"), <=, get (record, "proposed"));
+  g_assert_cmpuint (get (record, "blocks"), <=, get (record, "proposed"));
   record = find_record ("lmstats-process", NULL);
   g_assert_cmpuint (get (record, "peak-rss"), >=, get (record, "rss"));
   g_assert_cmpuint (get (record, "rss"), >, 0);
