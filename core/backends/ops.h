@@ -69,15 +69,16 @@ typedef struct {
 
 typedef struct {
   /* Weights live in one store, made for the sum of their needs. A type that
-   * the device cannot compute with is an error. */
+   * the device cannot compute with is an error. @copy: into the store also
+   * what could be used in the file. */
   gboolean (*operand_bytes) (RunnelBackend *self, const RunnelTensor *tensor,
-                             gsize *ret_bytes, GError **error);
+                             gboolean copy, gsize *ret_bytes, GError **error);
   RunnelStore *(*store_new) (RunnelBackend *self, gsize bytes, GError **error);
   void (*store_free) (RunnelStore *store);
-  /* A matrix (two axes) or a vector of floats (one axis). Repacked tensors
-   * give their source pages back; others are used in place. */
+  /* A matrix (two axes) or a vector of floats (one axis). Repacked and copied
+   * tensors give their source pages back; others are used in place. */
   RunnelOperand *(*operand_new) (RunnelBackend *self, RunnelStore *store,
-                                 const RunnelTensor *tensor);
+                                 const RunnelTensor *tensor, gboolean copy);
   void (*operand_free) (RunnelOperand *operand);
 
   /* Rows a page should hold, and its bytes for a shape. */

@@ -15,6 +15,7 @@ G_BEGIN_DECLS
 struct _RunnelCheckpoint {
   gatomicrefcount ref_count;
   char *path;
+  RunnelLoadMode mode;
   char *folder;                   /* Hugging Face */
   RunnelGguf *gguf;
   RunnelSafetensors *safetensors;

@@ -168,6 +168,7 @@ runnel_checkpoint_open (const char *path, RunnelLoadMode mode, GError **error)
   self = g_new0 (RunnelCheckpoint, 1);
   g_atomic_ref_count_init (&self->ref_count);
   self->path = g_strdup (path);
+  self->mode = mode;
   self->names = g_string_chunk_new (4096);
   self->tensors = g_array_new (FALSE, FALSE, sizeof (RunnelTensor));
   self->by_name = g_hash_table_new (g_str_hash, g_str_equal);
@@ -184,6 +185,12 @@ runnel_checkpoint_open (const char *path, RunnelLoadMode mode, GError **error)
   }
   self->content_id = make_content_id (self, config);
   return g_steal_pointer (&self);
+}
+
+RunnelLoadMode
+runnel_checkpoint_load_mode (const RunnelCheckpoint *self)
+{
+  return self->mode;
 }
 
 RunnelCheckpoint *

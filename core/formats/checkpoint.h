@@ -27,6 +27,7 @@ void runnel_checkpoint_unref (RunnelCheckpoint *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelCheckpoint, runnel_checkpoint_unref)
 
 const char *runnel_checkpoint_path (const RunnelCheckpoint *self);
+RunnelLoadMode runnel_checkpoint_load_mode (const RunnelCheckpoint *self);
 const RunnelHyperparameters *
 runnel_checkpoint_hyperparameters (const RunnelCheckpoint *self);
 /* By GGUF name; NULL when absent. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@ struct _RunnelMapping {
   const guint8 *data;
   gsize size;
   GBytes *bytes;   /* whose bytes they are; NULL when they are our pages */
+  int fd;          /* of a mapped file: it holds the lock; or −1 */
+  gboolean is_shared;
 
   RunnelMappingFill fill;   /* NULL: they are there from the start */
   gpointer user_data;
@@ -35,6 +38,7 @@ runnel_load_mode_get_type (void)
   static const GEnumValue values[] = {
     { RUNNEL_LOAD_MODE_MAP, "RUNNEL_LOAD_MODE_MAP", "map" },
     { RUNNEL_LOAD_MODE_READ, "RUNNEL_LOAD_MODE_READ", "read" },
+    { RUNNEL_LOAD_MODE_AUTO, "RUNNEL_LOAD_MODE_AUTO", "auto" },
     { 0, NULL, NULL },
   };
 
@@ -77,7 +81,7 @@ static const guint8 *
 take_pages (int fd, gsize size, RunnelLoadMode mode, const char *path,
     GError **error)
 {
-  gboolean map = mode == RUNNEL_LOAD_MODE_MAP;
+  gboolean map = mode != RUNNEL_LOAD_MODE_READ;
   void *pages = mmap (NULL, size, map ? PROT_READ : PROT_READ | PROT_WRITE,
       map ? MAP_PRIVATE : MAP_PRIVATE | MAP_ANONYMOUS, map ? fd : -1, 0);
 
@@ -89,6 +93,9 @@ take_pages (int fd, gsize size, RunnelLoadMode mode, const char *path,
     return NULL;
   }
   if (!map) {
+#ifdef MADV_HUGEPAGE
+    madvise (pages, size, MADV_HUGEPAGE);
+#endif
     if (!read_whole (fd, pages, size, path, error)) {
       munmap (pages, size);
       return NULL;
@@ -108,7 +115,19 @@ mapping_new (const guint8 *data, gsize size, GBytes *bytes, const char *name)
   self->data = data;
   self->size = size;
   self->bytes = bytes;
+  self->fd = -1;
   return self;
+}
+
+/* Processes that map a file know of one another by an advisory lock on it,
+ * shared and held as long as the mapping: who cannot have it alone for a
+ * moment is not alone. File systems without locks have no sharing to tell. */
+static void
+hold (RunnelMapping *self, int fd)
+{
+  self->is_shared = flock (fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+  flock (fd, LOCK_SH | LOCK_NB);
+  self->fd = fd;
 }
 
 /* @limit: bytes; a larger file is an error. */
@@ -137,6 +156,8 @@ open_limited (const char *path, RunnelLoadMode mode, gsize limit,
 
     if (pages != NULL)
       self = mapping_new (pages, info.st_size, NULL, path);
+    if (self != NULL && mode != RUNNEL_LOAD_MODE_READ)
+      hold (self, g_steal_fd (&fd));
   }
   if (fd >= 0)
     close (fd);
@@ -214,6 +235,8 @@ runnel_mapping_unref (RunnelMapping *self)
     g_bytes_unref (self->bytes);
   else
     munmap ((void *) self->data, self->size);
+  if (self->fd >= 0)
+    close (self->fd);
   if (self->fill != NULL)
     g_mutex_clear (&self->mutex);
   if (self->destroy != NULL)
@@ -251,6 +274,18 @@ const char *
 runnel_mapping_name (const RunnelMapping *self)
 {
   return self->name;
+}
+
+gboolean
+runnel_mapping_is_shared (const RunnelMapping *self)
+{
+  return self->is_shared;
+}
+
+gboolean
+runnel_mapping_is_file (const RunnelMapping *self)
+{
+  return self->fd >= 0;
 }
 
 static void

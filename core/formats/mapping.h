@@ -36,6 +36,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelMapping, runnel_mapping_unref)
 const guint8 *runnel_mapping_data (const RunnelMapping *self);
 gsize runnel_mapping_size (const RunnelMapping *self);
 const char *runnel_mapping_name (const RunnelMapping *self);
+/* Whether another process had the file mapped, by runnel_mapping_open, when it
+ * was opened here. */
+gboolean runnel_mapping_is_shared (const RunnelMapping *self);
+/* Whether its pages are those of the file. */
+gboolean runnel_mapping_is_file (const RunnelMapping *self);
 /* Gives the whole pages inside the range back to the system (by the run-time
  * page size). Mapped pages can be read again; pages that were read in cannot
  * (they read as zero), so call it only for what has been repacked. Bytes made

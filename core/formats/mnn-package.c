@@ -544,7 +544,7 @@ add_codes (Reader *self, const RunnelMnnCodes *codes, RunnelPart part,
 
   /* Pages that were read are lost when they are given back. */
   if (!runnel_mnn_codes_make_tensor (codes,
-          self->mode == RUNNEL_LOAD_MODE_MAP, &tensor, &origin.rounding,
+          self->mode != RUNNEL_LOAD_MODE_READ, &tensor, &origin.rounding,
           self->in.error))
     return FALSE;
   add_tensor (self, &tensor, TRUE, part, layer, &origin);

@@ -344,6 +344,24 @@ runnel_engine_get_stats (RunnelEngine *self, RunnelEngineStats *ret_stats)
   ret_stats->weight_bytes = self->weights->bytes;
 }
 
+/**
+ * runnel_engine_get_placement:
+ * @self: an engine
+ *
+ * Where the weights live and why, for people: "used in the file: …", "copied
+ * into huge pages: …".
+ *
+ * Returns: (transfer none): a phrase
+ *
+ * Since: 0.1
+ */
+const char *
+runnel_engine_get_placement (RunnelEngine *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_ENGINE (self), NULL);
+  return self->weights->placement.reason;
+}
+
 RunnelParticipant *
 runnel_engine_join (RunnelEngine *self)
 {

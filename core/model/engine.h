@@ -46,6 +46,7 @@ RUNNEL_API RunnelEngine *runnel_engine_get (RunnelModel *model,
 RUNNEL_API RunnelModel *runnel_engine_get_model (RunnelEngine *self);
 RUNNEL_API RunnelBackend *runnel_engine_get_backend (RunnelEngine *self);
 RUNNEL_API RunnelKvType runnel_engine_get_kv_type (RunnelEngine *self);
+RUNNEL_API const char *runnel_engine_get_placement (RunnelEngine *self);
 RUNNEL_API void runnel_engine_set_max_memory (RunnelEngine *self, guint64 bytes);
 RUNNEL_API guint64 runnel_engine_get_max_memory (RunnelEngine *self);
 RUNNEL_API void runnel_engine_set_cache_budget (RunnelEngine *self, guint64 bytes);

@@ -80,6 +80,31 @@ list_items (RunnelWeights *self)
   return items;
 }
 
+/* By the bytes of tensors that can be used in the file, and whether others
+ * use it. */
+static gboolean
+choose_placement (RunnelWeights *self, RunnelBackend *backend, GError **error)
+{
+  guint64 in_place = 0;
+  gboolean shared = FALSE;
+
+  for (guint i = 0; i < self->items->len; i++) {
+    const RunnelTensor *tensor = g_array_index (self->items, Item, i).tensor;
+    gsize bytes;
+
+    if (!self->ops->operand_bytes (backend, tensor, FALSE, &bytes, error))
+      return FALSE;
+    if (bytes == 0)
+      in_place += tensor->bytes;
+    shared = shared || runnel_mapping_is_shared (tensor->mapping);
+  }
+  runnel_placement_decide (&self->placement,
+      runnel_checkpoint_load_mode (self->checkpoint), shared, in_place, "");
+  g_debug ("%s: weights %s", runnel_checkpoint_path (self->checkpoint),
+      self->placement.reason);
+  return TRUE;
+}
+
 static gboolean
 make_store (RunnelWeights *self, RunnelBackend *backend, GError **error)
 {
@@ -89,7 +114,8 @@ make_store (RunnelWeights *self, RunnelBackend *backend, GError **error)
     const RunnelTensor *tensor = g_array_index (self->items, Item, i).tensor;
     gsize bytes;
 
-    if (!self->ops->operand_bytes (backend, tensor, &bytes, error))
+    if (!self->ops->operand_bytes (backend, tensor,
+            self->placement.copy, &bytes, error))
       return FALSE;
     if (!g_size_checked_add (&total, total, bytes)) {
       g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
@@ -129,7 +155,8 @@ runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
   self->layers = g_new0 (RunnelLayer, self->hp.n_layers);
   init_rope (self);
   self->items = list_items (self);
-  if (!make_store (self, backend, error))
+  if (!choose_placement (self, backend, error)
+      || !make_store (self, backend, error))
     return NULL;
   return g_steal_pointer (&self);
 }
@@ -162,7 +189,7 @@ runnel_weights_load (RunnelWeights *self, RunnelBackend *backend,
       return FALSE;
     }
     *item->place = self->ops->operand_new (backend, self->store,
-        item->tensor);
+        item->tensor, self->placement.copy);
     self->n_made++;
     if (progress != NULL)
       progress ((double) done / total, user_data);
@@ -193,6 +220,7 @@ runnel_weights_unref (RunnelWeights *self)
   self->ops->operand_free (self->output_norm);
   if (self->store != NULL)
     self->ops->store_free (self->store);
+  runnel_placement_clear (&self->placement);
   runnel_rope_clear (&self->rope);
   g_array_unref (self->items);
   g_free (self->layers);

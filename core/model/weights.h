@@ -14,6 +14,7 @@
 #include "../formats/checkpoint.h"
 #include "architecture.h"
 #include "engine.h"
+#include "placement.h"
 #include "rope.h"
 
 G_BEGIN_DECLS
@@ -26,6 +27,7 @@ struct _RunnelWeights {
   RunnelStore *store;
   RunnelCheckpoint *checkpoint;    /* what is used in place lies there */
   gsize bytes;                     /* packed or in place */
+  RunnelPlacement placement;       /* of what needs no packing */
   GArray *items;                   /* tensors and where their operands go */
   guint n_made;                    /* items whose operand is made */
 

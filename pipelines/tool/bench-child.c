@@ -26,10 +26,12 @@ make_arguments (const Options *options, const char *prompt, guint max_tokens,
       options->kernels ? options->kernels : "auto");
   g_autofree char *kv_type = g_strdup_printf ("--kv-type=%s",
       options->kv_type ? options->kv_type : "f16");
+  g_autofree char *load_mode = g_strdup_printf ("--load-mode=%s",
+      options->load_mode ? options->load_mode : "auto");
 
   g_strv_builder_add_many (builder, "/proc/self/exe", "run", "-m",
       options->model, "--temperature=0", "--ignore-eos=true", threads, length,
-      kernels, kv_type, NULL);
+      kernels, kv_type, load_mode, NULL);
   if (json)
     g_strv_builder_add (builder, "--json");
   g_strv_builder_add_many (builder, "--", "complete", prompt, NULL);

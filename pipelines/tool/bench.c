@@ -282,7 +282,8 @@ print_text (const Bench *self)
       "max");
   for (guint i = 0; i < self->cases->len; i++)
     print_case (self->cases->pdata[i]);
-  printf ("\nload           %.1f ms (%.1f – %.1f)\n",
+  printf ("\nweights        %s\n", runnel_engine_get_placement (self->engine));
+  printf ("load           %.1f ms (%.1f – %.1f)\n",
       samples_median (&self->load), samples_min (&self->load),
       samples_max (&self->load));
   if (with_energy)
@@ -344,6 +345,8 @@ print_json (const Bench *self)
       runnel_model_get_content_id (self->model), -1);
   json_add_uint (&json, "file_bytes", self->file_bytes);
   json_end_object (&json);
+  json_add_string (&json, "weights",
+      runnel_engine_get_placement (self->engine), -1);
   json_add_uint (&json, "seed", self->options->seed);
   json_add_int (&json, "repeats", repeats);
   json_begin_array (&json, "results");

@@ -16,12 +16,32 @@ loading_check_model (const Options *options, GError **error)
   return FALSE;
 }
 
+static gboolean
+get_load_mode (const Options *options, RunnelLoadMode *ret_mode,
+               GError **error)
+{
+  g_autoptr (GEnumClass) modes = g_type_class_ref (RUNNEL_TYPE_LOAD_MODE);
+  const char *nick = options->load_mode != NULL ? options->load_mode : "auto";
+  const GEnumValue *value = g_enum_get_value_by_nick (modes, nick);
+
+  if (value == NULL) {
+    report_set_usage (error, "--load-mode: '%s' is none of auto, map and "
+        "read", nick);
+    return FALSE;
+  }
+  *ret_mode = value->value;
+  return TRUE;
+}
+
 RunnelModel *
 loading_open_model (const Options *options, GError **error)
 {
-  if (!loading_check_model (options, error))
+  RunnelLoadMode mode;
+
+  if (!loading_check_model (options, error)
+      || !get_load_mode (options, &mode, error))
     return NULL;
-  return runnel_model_open (options->model, RUNNEL_LOAD_MODE_MAP, error);
+  return runnel_model_open (options->model, mode, error);
 }
 
 RunnelBackend *

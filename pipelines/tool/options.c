@@ -67,6 +67,9 @@ add_common_entries (GOptionContext *context, Options *options,
     { "kv-type", 0, engine, G_OPTION_ARG_STRING, &options->kv_type,
       "Type of keys and values in memory: f16, f32 or int8 (default: f16)",
       "TYPE" },
+    { "load-mode", 0, engine, G_OPTION_ARG_STRING, &options->load_mode,
+      "How the model comes into memory: auto, map or read (default: auto)",
+      "MODE" },
     { "seed", 0, seed, G_OPTION_ARG_STRING, &seed_text,
       "Of everything that is drawn; the same seed gives the same result",
       "N" },
@@ -159,5 +162,6 @@ options_clear (Options *options)
   g_free (options->model);
   g_free (options->kernels);
   g_free (options->kv_type);
+  g_free (options->load_mode);
   g_strfreev (options->arguments);
 }

@@ -281,29 +281,32 @@ apply_model (GPtrArray *elements, const Options *options, GError **error)
   return TRUE;
 }
 
+/* Options that are properties of the elements that compute. */
 static gboolean
 apply_engine (GPtrArray *elements, const Options *options, GError **error)
 {
-  g_autofree char *threads = g_strdup_printf ("%d", options->threads);
+  g_autofree char *threads = options->threads > 0
+      ? g_strdup_printf ("%d", options->threads) : NULL;
+  const struct {
+    const char *option;   /* "--" and the name of the property */
+    const char *value;    /* NULL: not given */
+  } given[] = {
+    { "--threads", threads },
+    { "--kernels", options->kernels },
+    { "--kv-type", options->kv_type },
+    { "--load-mode", options->load_mode },
+  };
 
-  for (guint i = 0; i < elements->len; i++) {
-    GParamSpec *spec = find_writable (elements->pdata[i], "threads");
+  for (guint i = 0; i < elements->len; i++)
+    for (gsize k = 0; k < G_N_ELEMENTS (given); k++) {
+      GParamSpec *spec = find_writable (elements->pdata[i],
+          given[k].option + 2);
 
-    if (options->threads > 0 && spec != NULL
-        && !set_from_text (elements->pdata[i], spec, "--threads", threads,
-            error))
-      return FALSE;
-    spec = find_writable (elements->pdata[i], "kernels");
-    if (options->kernels != NULL && spec != NULL
-        && !set_from_text (elements->pdata[i], spec, "--kernels",
-            options->kernels, error))
-      return FALSE;
-    spec = find_writable (elements->pdata[i], "kv-type");
-    if (options->kv_type != NULL && spec != NULL
-        && !set_from_text (elements->pdata[i], spec, "--kv-type",
-            options->kv_type, error))
-      return FALSE;
-  }
+      if (given[k].value != NULL && spec != NULL
+          && !set_from_text (elements->pdata[i], spec, given[k].option,
+              given[k].value, error))
+        return FALSE;
+    }
   return TRUE;
 }
 

@@ -99,10 +99,12 @@ def test_usage ():
     bad (2, 'bench', '--seed', 'x', '-m', tiny, says='--seed')
     bad (2, 'bench', '--threads', '-1', '-m', tiny, says='--threads')
     bad (1, 'bench', '--kernels', 'abacus', '-m', tiny, says='abacus')
+    bad (2, 'bench', '--load-mode', 'swap', '-m', tiny, says='auto, map')
 
 
 def test_common_options ():
-    common = ['-t', '1', '--kernels', 'scalar', '--seed', '7']
+    common = ['-t', '1', '--kernels', 'scalar', '--seed', '7', '--load-mode',
+              'read']
     assert good ('tokenize', 'a', '-m', tiny, *common) \
         == good ('tokenize', 'a', env={'RUNNEL_MODEL': tiny})
     # -m counts before the environment.

@@ -28,14 +28,15 @@ struct _RunnelOperand {
 };
 
 gboolean runnel_cpu_operand_bytes (RunnelBackend *backend,
-                                   const RunnelTensor *tensor,
+                                   const RunnelTensor *tensor, gboolean copy,
                                    gsize *ret_bytes, GError **error);
 RunnelStore *runnel_cpu_store_new (RunnelBackend *backend, gsize bytes,
                                    GError **error);
 void runnel_cpu_store_free (RunnelStore *store);
 RunnelOperand *runnel_cpu_operand_new (RunnelBackend *backend,
                                        RunnelStore *store,
-                                       const RunnelTensor *tensor);
+                                       const RunnelTensor *tensor,
+                                       gboolean copy);
 void runnel_cpu_operand_free (RunnelOperand *operand);
 
 /* The op table: cpu-pass.c and cpu-attend.c. */

@@ -4,8 +4,9 @@
  *
  * Weights on the CPU: block formats are interleaved into memory of ours and
  * their source pages given back; floats, K-quants and tiled types stay in the
- * file.
+ * file, or are copied as they are.
  */
+#include <string.h>
 #include <sys/mman.h>
 
 #include "../../error.h"
@@ -100,7 +101,7 @@ describe (const RunnelTensor *tensor, RunnelMatrix *ret_matrix, GError **error)
 
 gboolean
 runnel_cpu_operand_bytes (RunnelBackend *backend, const RunnelTensor *tensor,
-                          gsize *ret_bytes, GError **error)
+                          gboolean copy, gsize *ret_bytes, GError **error)
 {
   RunnelMatrix matrix;
 
@@ -110,6 +111,8 @@ runnel_cpu_operand_bytes (RunnelBackend *backend, const RunnelTensor *tensor,
     *ret_bytes = ALIGN (matrix.columns * sizeof (float));
   else if (needs_packing (tensor, &matrix))
     *ret_bytes = ALIGN (packed_bytes (&matrix));
+  else if (copy && runnel_mapping_is_file (tensor->mapping))
+    *ret_bytes = ALIGN (tensor->bytes);
   else
     *ret_bytes = 0;
   return TRUE;
@@ -148,6 +151,33 @@ interleave (RunnelBackend *backend, RunnelStore *store,
 }
 
 static void
+copy_part (void *data, unsigned thread, size_t begin, size_t end)
+{
+  Packing *packing = data;
+  gsize stride = packing->matrix->stride;
+  gsize from = begin * stride;
+
+  memcpy (packing->packed + from, runnel_tensor_data (packing->tensor) + from,
+      MIN (end * stride, packing->tensor->bytes) - from);
+}
+
+/* Tiles or rows as they are in the file. */
+static const guint8 *
+copy_in (RunnelBackend *backend, RunnelStore *store,
+         const RunnelTensor *tensor, const RunnelMatrix *matrix)
+{
+  RunnelTeam *team = runnel_cpu_backend_team (backend);
+  Packing packing = { tensor, matrix, take (store, tensor->bytes) };
+
+  runnel_team_lock (team);
+  runnel_team_for (team, tensor->bytes / matrix->stride, 16, copy_part,
+      &packing);
+  runnel_team_unlock (team);
+  runnel_mapping_release (tensor->mapping, tensor->offset, tensor->bytes);
+  return packing.packed;
+}
+
+static void
 widen_vector (RunnelBackend *backend, RunnelStore *store,
               const RunnelTensor *tensor, RunnelMatrix *matrix)
 {
@@ -163,7 +193,7 @@ widen_vector (RunnelBackend *backend, RunnelStore *store,
 
 RunnelOperand *
 runnel_cpu_operand_new (RunnelBackend *backend, RunnelStore *store,
-                        const RunnelTensor *tensor)
+                        const RunnelTensor *tensor, gboolean copy)
 {
   RunnelOperand *self = g_new0 (RunnelOperand, 1);
 
@@ -172,6 +202,8 @@ runnel_cpu_operand_new (RunnelBackend *backend, RunnelStore *store,
     widen_vector (backend, store, tensor, &self->matrix);
   } else if (needs_packing (tensor, &self->matrix)) {
     self->matrix.data = interleave (backend, store, tensor, &self->matrix);
+  } else if (copy && runnel_mapping_is_file (tensor->mapping)) {
+    self->matrix.data = copy_in (backend, store, tensor, &self->matrix);
   } else {
     self->matrix.data = runnel_tensor_data (tensor);
     self->mapping = runnel_mapping_ref (tensor->mapping);

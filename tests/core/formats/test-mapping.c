@@ -103,6 +103,30 @@ test_map (Fixture *fixture, gconstpointer unused)
   g_assert_true (again == mapping);
 }
 
+/* An open file stands for another process: the lock belongs to it. */
+static void
+test_shared (Fixture *fixture, gconstpointer unused)
+{
+  g_autoptr (RunnelMapping) first
+      = runnel_mapping_open (fixture->path, RUNNEL_LOAD_MODE_AUTO, NULL);
+  g_autoptr (RunnelMapping) second
+      = runnel_mapping_open (fixture->path, RUNNEL_LOAD_MODE_MAP, NULL);
+  g_autoptr (RunnelMapping) copy
+      = runnel_mapping_open (fixture->path, RUNNEL_LOAD_MODE_READ, NULL);
+  g_autoptr (RunnelMapping) third = NULL;
+
+  g_assert_false (runnel_mapping_is_shared (first));
+  g_assert_true (runnel_mapping_is_shared (second));
+  g_assert_false (runnel_mapping_is_shared (copy));
+  g_assert_true (runnel_mapping_is_file (first));
+  g_assert_true (runnel_mapping_is_file (second));
+  g_assert_false (runnel_mapping_is_file (copy));
+  g_clear_pointer (&first, runnel_mapping_unref);
+  g_clear_pointer (&second, runnel_mapping_unref);
+  third = runnel_mapping_open (fixture->path, RUNNEL_LOAD_MODE_MAP, NULL);
+  g_assert_false (runnel_mapping_is_shared (third));
+}
+
 static void
 test_bytes (Fixture *fixture, gconstpointer unused)
 {
@@ -124,7 +148,7 @@ static void
 assert_fails (const char *path)
 {
   for (RunnelLoadMode mode = RUNNEL_LOAD_MODE_MAP;
-      mode <= RUNNEL_LOAD_MODE_READ; mode++) {
+      mode <= RUNNEL_LOAD_MODE_AUTO; mode++) {
     g_autoptr (GError) error = NULL;
 
     g_assert_null (runnel_mapping_open (path, mode, &error));
@@ -162,6 +186,8 @@ test_load_mode (Fixture *fixture, gconstpointer unused)
       RUNNEL_LOAD_MODE_MAP);
   g_assert_cmpint (g_enum_get_value_by_nick (class, "read")->value, ==,
       RUNNEL_LOAD_MODE_READ);
+  g_assert_cmpint (g_enum_get_value_by_nick (class, "auto")->value, ==,
+      RUNNEL_LOAD_MODE_AUTO);
 }
 
 int
@@ -172,6 +198,7 @@ main (int argc, char **argv)
     void (*run) (Fixture *fixture, gconstpointer unused);
   } tests[] = {
     { "/mapping/read", test_read }, { "/mapping/map", test_map },
+    { "/mapping/shared", test_shared },
     { "/mapping/bytes", test_bytes }, { "/mapping/failures", test_failures },
     { "/mapping/load-mode", test_load_mode },
   };
