@@ -29,16 +29,30 @@ get_value (const RunnelMnnTable *table, const RunnelMapping *weights,
   return runnel_float_from_bits (GUINT32_FROM_LE (bits));
 }
 
+/* Whether rows hold a value for each of @n pairs, or these twice. */
+static gboolean
+has_pairs (const RunnelMnnTable *table, const RunnelMapping *weights, guint n)
+{
+  if (table->columns != 2 * n)
+    return table->columns == n;
+  for (guint i = 0; i < n; i++)
+    if (get_value (table, weights, 1, i) !=
+        get_value (table, weights, 1, n + i))
+      return FALSE;
+  return TRUE;
+}
+
 /* The frequencies, if these are the cosines and sines of the positions. */
 static gboolean
 find_frequencies (const RunnelMnnTable *cosines, const RunnelMnnTable *sines,
-    const RunnelMapping *weights, double *frequencies)
+    const RunnelMapping *weights, double *frequencies, guint n)
 {
   guint last = cosines->rows - 1;
 
-  if (sines->rows != cosines->rows || sines->columns != cosines->columns)
+  if (sines->rows != cosines->rows || sines->columns != cosines->columns ||
+      !has_pairs (cosines, weights, n) || !has_pairs (sines, weights, n))
     return FALSE;
-  for (guint i = 0; i < cosines->columns; i++) {
+  for (guint i = 0; i < n; i++) {
     double c = get_value (cosines, weights, 1, i);
     double s = get_value (sines, weights, 1, i);
 
@@ -139,8 +153,7 @@ runnel_mnn_rope_read (const RunnelMnnGraph *graph,
       const RunnelMnnTable *sines =
           &g_array_index (graph->tables, RunnelMnnTable, s);
 
-      if (cosines->columns != n ||
-          !find_frequencies (cosines, sines, weights, frequencies))
+      if (!find_frequencies (cosines, sines, weights, frequencies, n))
         continue;
       if (describe (frequencies, n, hp, factors))
         return TRUE;

@@ -253,21 +253,24 @@ static void
 put_table_op (Writer *self, gboolean sine, guint step)
 {
   gint32 n = self->hp->rope_dimensions / 2;
-  gint32 dims[2] = { TABLE_ROWS, n };
-  g_autofree float *values = g_new (float, TABLE_ROWS * n);
+  gint32 columns = self->how->wide ? 2 * n : n;
+  gint32 dims[2] = { TABLE_ROWS, columns };
+  g_autofree float *values = g_new (float, TABLE_ROWS * columns);
   double linear = self->how->rope_linear != 0 ? self->how->rope_linear : 1;
 
-  for (gint32 i = 0; i < n; i++) {
-    double frequency = pow (self->hp->rope_base, -(double) i / n) / linear;
+  for (gint32 i = 0; i < columns; i++) {
+    double frequency = pow (self->hp->rope_base, -(double) (i % n) / n)
+        / linear;
 
     if (self->how->rope_factors > 0
-        && i >= (gint32) self->how->rope_factors)
+        && i % n >= (gint32) self->how->rope_factors)
       frequency /= 2;
     for (gint32 row = 0; row < TABLE_ROWS; row++)
-      values[row * n + i] = sine ? sin ((double) row * step * frequency)
+      values[row * columns + i] = sine ? sin ((double) row * step * frequency)
           : cos ((double) row * step * frequency);
   }
-  put_floats_op (self, dims, 2, values, TABLE_ROWS * n, new_tensor (self));
+  put_floats_op (self, dims, 2, values, TABLE_ROWS * columns,
+      new_tensor (self));
 }
 
 static void

@@ -42,7 +42,7 @@ typedef enum {
 
 typedef struct {
   gboolean fused;            /* FusedLinear, with norms folded in */
-  gboolean wide;             /* 32-bit sizes in headers */
+  gboolean wide;             /* 32-bit sizes in headers, tables of both halves */
   gboolean float_scales;     /* float32 */
   double scale_factor;       /* of float32 scales; 0: 1 */
   guint bits;                /* codes of 4 bits keep these low ones; 0: all */
