@@ -303,12 +303,15 @@ find_use (const Reader *self, gint32 tensor)
   return low;
 }
 
-/* Which norm it is, by a projection that takes what it gives. */
+/* Which norm it is, by a projection that takes what it gives. One with a norm
+ * of its own takes the residual sum. */
 static gboolean
 part_before (const Op *user, RunnelPart *part, guint *layer)
 {
   if ((user->type != TYPE_CONVOLUTION && user->type != TYPE_FUSED_LINEAR) ||
-      !find_linear (user->name, part, layer))
+      !find_linear (user->name, part, layer) ||
+      (user->main_type == MAIN_FUSED &&
+          runnel_flat_table_int8 (&user->main, FUSED_HAS_NORM, 0) != 0))
     return FALSE;
   switch (*part) {
     case RUNNEL_PART_Q: case RUNNEL_PART_K: case RUNNEL_PART_V:

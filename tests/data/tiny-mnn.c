@@ -461,7 +461,7 @@ put_projections (Writer *self, const RunnelPart *parts, guint n, guint layer,
       layer, n == 3 ? "input_layernorm" : "post_attention_layernorm");
   gint32 input, gate_up[2], gated;
 
-  if (self->how->fused) {
+  if (self->how->fused && (n == 3 || !self->how->partly)) {
     put_fused (self, parts, n, layer, outputs);
     return;
   }

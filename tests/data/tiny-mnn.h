@@ -42,6 +42,7 @@ typedef enum {
 
 typedef struct {
   gboolean fused;            /* FusedLinear, with norms folded in */
+  gboolean partly;           /* … of queries, keys and values only */
   gboolean wide;             /* 32-bit sizes in headers, tables of both halves */
   gboolean float_scales;     /* float32 */
   double scale_factor;       /* of float32 scales; 0: 1 */

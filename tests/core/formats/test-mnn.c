@@ -187,7 +187,7 @@ test_same (void)
     TinyModel model = describe (i % 4 < 2 ? "qwen3" : "qwen2", type, tied);
     TinyMnn how = {
       .fused = (i ^ i / 4) % 2, .wide = i % 3 == 0, .list = i % 4 == 2,
-      .float_scales = i % 5 == 0,
+      .float_scales = i % 5 == 0, .partly = i % 8 == 1,
     };
     g_auto (Pair) pair = write_pair (&model, &how);
     g_autoptr (RunnelCheckpoint) gguf
