@@ -605,8 +605,8 @@ install_properties (GObjectClass *klass)
           flags));
   g_object_class_install_property (klass, PROP_THREADS,
       g_param_spec_uint ("threads", "Threads",
-          "Threads to compute with (0: as the state was made)", 0, 1024, 0,
-          flags));
+          "Threads to compute with (0: as the state was made)", 0,
+          GST_LM_MAX_THREADS, 0, flags));
   g_object_class_install_property (klass, PROP_KERNELS,
       g_param_spec_enum ("kernels", "Kernels",
           "Level of the processor's kernels (auto: as the state was made)",

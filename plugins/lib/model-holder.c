@@ -23,7 +23,6 @@ enum {
 #define DEFAULT_BACKEND GST_LM_BACKEND_AUTO
 #define DEFAULT_KERNELS GST_LM_KERNELS_AUTO
 #define DEFAULT_KV_TYPE RUNNEL_KV_TYPE_F16
-#define MAX_THREADS 256
 
 typedef enum {
   LOAD_NONE,
@@ -597,7 +596,7 @@ install_engine_properties (GObjectClass *klass)
       klass, PROP_THREADS,
       g_param_spec_uint ("threads", "Threads",
                          "Threads to compute with (0 = by the machine)", 0,
-                         MAX_THREADS, 0, READY_FLAGS));
+                         GST_LM_MAX_THREADS, 0, READY_FLAGS));
   g_object_class_install_property (
       klass, PROP_KERNELS,
       g_param_spec_enum ("kernels", "Kernels",
@@ -634,7 +633,8 @@ gst_lm_model_holder_install_properties (GObjectClass *klass,
   g_object_class_install_property (
       klass, PROP_LOAD_MODE,
       g_param_spec_enum ("load-mode", "Load mode",
-                         "How the model file comes into memory",
+                         "How the model file comes into memory; only read "
+                         "outlives a file that is cut while it is in use",
                          RUNNEL_TYPE_LOAD_MODE, DEFAULT_LOAD_MODE,
                          READY_FLAGS));
   if ((parts & GST_LM_MODEL_PART_ENGINE) != 0)

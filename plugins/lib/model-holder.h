@@ -33,6 +33,15 @@ G_DECLARE_FINAL_TYPE (GstLmModelHolder, gst_lm_model_holder, GST, LM_MODEL_HOLDE
  * Since: 0.1
  */
 
+/**
+ * GST_LM_MAX_THREADS:
+ *
+ * The most threads that an engine computes with.
+ *
+ * Since: 0.1
+ */
+#define GST_LM_MAX_THREADS 256
+
 GST_LM_API RunnelModel *gst_lm_model_get (const gchar *path,
                                           RunnelLoadMode mode, GError **error);
 

@@ -344,6 +344,27 @@ test_stop_overrides (void)
 }
 
 /* Every property survives being set and read. */
+/* Nothing is taken that the backend would refuse. */
+static void
+test_thread_limit (void)
+{
+  static const char *const elements[] = { "lmdecode", "lmprefill" };
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (runnel_backend_get ("auto", GST_LM_MAX_THREADS + 1, NULL,
+          &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT);
+  for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
+    GstElement *element = gst_element_factory_make (elements[i], NULL);
+    GParamSpec *spec = g_object_class_find_property (
+        G_OBJECT_GET_CLASS (element), "threads");
+
+    g_assert_cmpuint (G_PARAM_SPEC_UINT (spec)->maximum, ==,
+        GST_LM_MAX_THREADS);
+    gst_object_unref (gst_object_ref_sink (element));
+  }
+}
+
 static void
 test_properties (void)
 {
@@ -583,6 +604,7 @@ main (int argc, char **argv)
   g_test_add_func ("/decode/stop-tokens", test_stop_tokens);
   g_test_add_func ("/decode/stop-overrides", test_stop_overrides);
   g_test_add_func ("/decode/properties", test_properties);
+  g_test_add_func ("/decode/thread-limit", test_thread_limit);
   g_test_add_func ("/decode/reply-event", test_reply_event);
   g_test_add_func ("/decode/stats", test_stats);
   g_test_add_func ("/decode/gap", test_gap);
