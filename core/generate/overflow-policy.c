@@ -94,6 +94,13 @@ runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
                  n_tokens, context_length);
     return FALSE;
   }
+  if (room == 0) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+                 "prompt: n_ctx is %u, which leaves no room for a part of the "
+                 "prompt; raise the context length to 2 or more",
+                 context_length);
+    return FALSE;
+  }
   if (n_keep >= room) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
                  "prompt: n_keep is %u, it must be below %u, three quarters "

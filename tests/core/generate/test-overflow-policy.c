@@ -72,6 +72,8 @@ test_keep_too_much (void)
       RUNNEL_OVERFLOW_POLICY_SHIFT, context - (context + 3) / 4, context,
       tokens, 70, &fit, &cut, &n_cut, &error));
     g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT);
+    g_assert_nonnull (strstr (error->message,
+                              context < 2 ? "context length" : "n_keep is"));
   }
 }
 
