@@ -37,26 +37,34 @@ take_rows (Rows *rows, const RunnelRows *x, uint32_t first, uint32_t n)
  * products are at most 8 · 2 · 15 · 127 in magnitude: 16 bits hold them. */
 ALWAYS_INLINE void
 sum_4_bits (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
-    uint32_t g, int n, bool origin_8, __m256i isum[4][4])
+    uint32_t g, int n, bool origin_8, __m256i isum[2][4])
 {
   const __m256i nibble = _mm256_set1_epi8 (15);
-  __m256i s[4][4];
+  __m256i s[2][4];
 
 #pragma GCC unroll 4
   for (int v = 0; v < 4; v++) {
+    __m256i low[2], high[2];
+
 #pragma GCC unroll 4
     for (int t = 0; t < n_tiles; t++) {
       __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + t * stride
               + 32 * v));
-      __m256i low = _mm256_and_si256 (codes, nibble);
-      __m256i high = _mm256_and_si256 (_mm256_srli_epi16 (codes, 4), nibble);
+
+      low[t] = _mm256_and_si256 (codes, nibble);
+      high[t] = _mm256_and_si256 (_mm256_srli_epi16 (codes, 4), nibble);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) {
+      const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
+      __m256i xl = broadcast_4_bytes (q), xh = broadcast_4_bytes (q + 16);
 
 #pragma GCC unroll 4
-      for (int i = 0; i < n; i++) {
-        const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
-        __m256i a = _mm256_maddubs_epi16 (low, broadcast_4_bytes (q));
-        __m256i b = _mm256_maddubs_epi16 (high, broadcast_4_bytes (q + 16));
+      for (int t = 0; t < n_tiles; t++) {
+        __m256i a = _mm256_maddubs_epi16 (low[t], xl);
+        __m256i b = _mm256_maddubs_epi16 (high[t], xh);
 
+        __asm__ ("" : "+x"(a), "+x"(b));
         a = _mm256_add_epi16 (a, b);
         s[t][i] = v == 0 ? a : _mm256_add_epi16 (s[t][i], a);
       }
@@ -81,24 +89,29 @@ sum_4_bits (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
  * fills 16 bits. */
 ALWAYS_INLINE void
 sum_8_bits (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
-    uint32_t g, int n, __m256i isum[4][4])
+    uint32_t g, int n, __m256i isum[2][4])
 {
   const __m256i ones = _mm256_set1_epi16 (1);
 
 #pragma GCC unroll 8
   for (int v = 0; v < 8; v++) {
-#pragma GCC unroll 4
-    for (int t = 0; t < n_tiles; t++) {
-      __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + t * stride
-              + 32 * v));
-      __m256i magnitude = _mm256_abs_epi8 (codes);
+    __m256i codes[2], magnitude[2];
 
 #pragma GCC unroll 4
-      for (int i = 0; i < n; i++) {
-        const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
-        __m256i x = _mm256_sign_epi8 (broadcast_4_bytes (q), codes);
-        __m256i a = _mm256_madd_epi16 (_mm256_maddubs_epi16 (magnitude, x),
-            ones);
+    for (int t = 0; t < n_tiles; t++) {
+      codes[t] = _mm256_loadu_si256 ((const __m256i *) (p + t * stride
+              + 32 * v));
+      magnitude[t] = _mm256_abs_epi8 (codes[t]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) {
+      __m256i x = broadcast_4_bytes (rows->q[i] + (size_t) g * RUNNEL_GROUP
+          + 4 * v);
+
+#pragma GCC unroll 4
+      for (int t = 0; t < n_tiles; t++) {
+        __m256i a = _mm256_madd_epi16 (_mm256_maddubs_epi16 (magnitude[t],
+                _mm256_sign_epi8 (x, codes[t])), ones);
 
         isum[t][i] = v == 0 ? a : _mm256_add_epi32 (isum[t][i], a);
       }
@@ -125,7 +138,7 @@ add_group (__m256 acc[4], __m256 d, __m256 m, const __m256i isum[4],
 /* n_tiles tiles times n rows of x. */
 ALWAYS_INLINE void
 multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
-    const Rows *rows, int n, RunnelTileForm form, __m256 acc[4][4])
+    const Rows *rows, int n, RunnelTileForm form, __m256 acc[2][4])
 {
   const int heads = (int) runnel_tile_head_bytes (form);
   const int codes = (int) runnel_tile_code_bytes (form);
@@ -143,7 +156,7 @@ multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
     p += heads;
 #pragma GCC unroll 2
     for (uint32_t k = 0; k < per_scale && g < groups; k++, g++, p += codes) {
-      __m256i isum[4][4];
+      __m256i isum[2][4];
 
       if (form.bits == 4)
         sum_4_bits (p, stride, n_tiles, rows, g, n, form.origin == 8, isum);
@@ -166,73 +179,59 @@ multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
   }
 }
 
-/* Tiles [tile_begin, tile_end), n_tiles at once, times n rows of x. */
+/* n_tiles tiles from the t-th on times n rows of x from the i-th on. */
 ALWAYS_INLINE void
-multiply_rows (const RunnelMatrix *w, const Rows *rows, uint32_t i, int n,
-    const float *bias, float *y, size_t y_stride, uint32_t tile_begin,
-    uint32_t tile_end, int n_tiles, RunnelTileForm form)
+multiply_block (const RunnelMatrix *w, const RunnelRows *x, uint32_t i, int n,
+    const float *bias, float *y, size_t y_stride, uint32_t t, int n_tiles,
+    RunnelTileForm form)
 {
-  uint32_t groups = runnel_n_groups (w->columns), t = tile_begin;
-  __m256 acc[4][4];
+  __m256 acc[2][4];
+  Rows rows;
 
-  for (; t + n_tiles <= tile_end; t += n_tiles) {
-    multiply_tiles (w->data + t * w->stride, w->stride, n_tiles, groups, rows,
-        n, form, acc);
-#pragma GCC unroll 4
-    for (int k = 0; k < n_tiles; k++) {
-#pragma GCC unroll 4
-      for (int j = 0; j < n; j++)
-        store_tile (acc[k][j], w, (t + k) * RUNNEL_TILE_ROWS, bias,
-            y + (i + j) * y_stride);
-    }
-  }
-  for (; n_tiles > 1 && t < tile_end; t++) {
-    multiply_tiles (w->data + t * w->stride, w->stride, 1, groups, rows, n,
-        form, acc);
+  take_rows (&rows, x, i, (uint32_t) n);
+  multiply_tiles (w->data + t * w->stride, w->stride, n_tiles,
+      runnel_n_groups (w->columns), &rows, n, form, acc);
+#pragma GCC unroll 2
+  for (int k = 0; k < n_tiles; k++) {
 #pragma GCC unroll 4
     for (int j = 0; j < n; j++)
-      store_tile (acc[0][j], w, t * RUNNEL_TILE_ROWS, bias,
-          y + (i + j) * y_stride);
+      store_tile (acc[k][j], w, (t + (uint32_t) k) * RUNNEL_TILE_ROWS, bias,
+          y + (i + (uint32_t) j) * y_stride);
   }
 }
 
-/* A tile meets all rows of x while it is in the nearest cache, four at a
- * time, which shares the unpacking of its codes. With one or two rows, several
- * tiles share the broadcasts of x instead. */
+/* Tiles meet all rows of x while they are in the nearest cache, four rows at a
+ * time, which share the unpacking of codes; two tiles share the broadcasts of
+ * x. The last five rows are three and two: one alone is dear. */
+ALWAYS_INLINE void
+multiply_pass (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
+    float *y, size_t y_stride, uint32_t t, int n_tiles, RunnelTileForm form)
+{
+  uint32_t i = 0, left;
+
+  for (; (left = x->n - i) >= 4 && left != 5; i += 4)
+    multiply_block (w, x, i, 4, bias, y, y_stride, t, n_tiles, form);
+  if (left == 5 || left == 3) {
+    multiply_block (w, x, i, 3, bias, y, y_stride, t, n_tiles, form);
+    i += 3;
+  }
+  if (x->n - i == 2)
+    multiply_block (w, x, i, 2, bias, y, y_stride, t, n_tiles, form);
+  else if (x->n - i == 1)
+    multiply_block (w, x, i, 1, bias, y, y_stride, t, n_tiles, form);
+}
+
 ALWAYS_INLINE void
 matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
     float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end,
     RunnelTileForm form)
 {
-  Rows rows;
+  uint32_t t = tile_begin;
 
-  if (x->n == 1) {
-    take_rows (&rows, x, 0, 1);
-    multiply_rows (w, &rows, 0, 1, bias, y, y_stride, tile_begin, tile_end, 2,
-        form);
-    return;
-  }
-  if (x->n == 2) {
-    take_rows (&rows, x, 0, 2);
-    multiply_rows (w, &rows, 0, 2, bias, y, y_stride, tile_begin, tile_end, 2,
-        form);
-    return;
-  }
-  for (uint32_t t = tile_begin; t < tile_end; t++) {
-    uint32_t i;
-
-    for (i = 0; i + 4 <= x->n; i += 4) {
-      take_rows (&rows, x, i, 4);
-      multiply_rows (w, &rows, i, 4, bias, y, y_stride, t, t + 1, 1, form);
-    }
-    take_rows (&rows, x, i, x->n - i);
-    if (x->n - i == 3)
-      multiply_rows (w, &rows, i, 3, bias, y, y_stride, t, t + 1, 1, form);
-    else if (x->n - i == 2)
-      multiply_rows (w, &rows, i, 2, bias, y, y_stride, t, t + 1, 1, form);
-    else if (x->n - i == 1)
-      multiply_rows (w, &rows, i, 1, bias, y, y_stride, t, t + 1, 1, form);
-  }
+  for (; t + 2 <= tile_end; t += 2)
+    multiply_pass (w, x, bias, y, y_stride, t, 2, form);
+  if (t < tile_end)
+    multiply_pass (w, x, bias, y, y_stride, t, 1, form);
 }
 
 #define DEFINE_MATMUL(kind, name)                                             \
