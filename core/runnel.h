@@ -15,6 +15,7 @@
 #include "generate/generation.h"
 #include "generate/lookup-drafter.h"
 #include "generate/sampler.h"
+#include "model/calibration.h"
 #include "model/drafter.h"
 #include "model/engine.h"
 #include "model/model.h"

@@ -67,6 +67,15 @@ typedef struct {
   RunnelOperand *gate, *up, *down;
 } RunnelLayer;
 
+/* What the products of a layer read. */
+typedef enum {
+  RUNNEL_INPUT_QKV,            /* after project */
+  RUNNEL_INPUT_O,              /* after attend */
+  RUNNEL_INPUT_GATE_UP,        /* after mlp */
+  RUNNEL_INPUT_DOWN,           /* after mlp */
+  RUNNEL_N_INPUTS
+} RunnelInput;
+
 typedef struct {
   /* Weights live in one store, made for the sum of their needs. A type that
    * the device cannot compute with is an error. @copy: into the store also
@@ -106,6 +115,10 @@ typedef struct {
   void (*mlp) (RunnelPass *pass, const RunnelLayer *layer);
   /* Copies row @row of x to the host: the hidden row, before the last norm. */
   void (*read_hidden) (RunnelPass *pass, guint row, float *hidden);
+  /* Copies row @row of what a product of the last layer read to the host, as
+   * floats; NULL where the device does not keep it. */
+  void (*read_input) (RunnelPass *pass, RunnelInput input, guint row,
+                      float *values);
   /* Logits of hidden rows that the host gives: @hidden and @logits are
    * @n_rows pointers to [n_embd] and [n_vocab] floats. May be called without
    * begin for rows alone, between begin and end otherwise. Returns the index

@@ -365,32 +365,141 @@ put_group (RunnelTileForm form, const Group *group, const Fit *fit, int row,
   }
 }
 
+/* A type's form, and the bytes from one group to the next. */
+static RunnelTileForm
+get_form (RunnelTensorType type, size_t *ret_group_bytes)
+{
+  RunnelTileForm form = { .bits = 4, .group = 32 };
+
+  runnel_blocks_tile_form (type, &form);
+  *ret_group_bytes = runnel_tile_head_bytes (form)
+      + runnel_tile_code_bytes (form) * (size_t) form.group
+      / RUNNEL_TILE_COLUMNS;
+  return form;
+}
+
 void
 runnel_quantise_tile (RunnelTensorType type,
                       const float *const rows[RUNNEL_TILE_ROWS],
                       uint32_t columns, const float *importance,
                       uint8_t *tile)
 {
-  RunnelTileForm form = { .bits = 4, .group = 32 };
   size_t group_bytes;
+  const RunnelTileForm form = get_form (type, &group_bytes);
+  const uint32_t step = (uint32_t) form.group;
 
-  runnel_blocks_tile_form (type, &form);
-  group_bytes = runnel_tile_head_bytes (form)
-      + runnel_tile_code_bytes (form) * (size_t) form.group
-      / RUNNEL_TILE_COLUMNS;
   memset (tile, 0, runnel_tile_bytes (form, columns));
   for (int row = 0; row < RUNNEL_TILE_ROWS; row++)
-    for (uint32_t c = 0; rows[row] != NULL && c < columns;
-        c += (uint32_t) form.group) {
-      uint32_t left = columns - c;
-      int n = left < (uint32_t) form.group ? (int) left : form.group;
+    for (uint32_t c = 0; rows[row] != NULL && c < columns; c += step) {
       Group group = { 0 };
       Fit fit;
 
       fill_group (&group, form, rows[row] + c,
-          importance ? importance + c : NULL, n);
+          importance ? importance + c : NULL,
+          (int) (columns - c < step ? columns - c : step));
       fit = fit_group (&group);
-      put_group (form, &group, &fit, row, tile + c / (uint32_t) form.group
-          * group_bytes);
+      put_group (form, &group, &fit, row, tile + c / step * group_bytes);
     }
+}
+
+/* ---- With feedback ------------------------------------------------------- */
+
+/* The columns of a block of a tile. */
+typedef struct {
+  int n;
+  const float *factor;          /* [n][block] */
+  uint32_t block;
+  float *rows[RUNNEL_TILE_ROWS];
+} Block;
+
+/* Takes what the code of column @j loses from the columns behind it, up to
+ * @end. */
+static void
+spread_error (const Block *block, float *x, float error, int j, int end)
+{
+  const float *factor = block->factor + (size_t) j * block->block;
+
+  for (int k = j + 1; k < end; k++)
+    x[k] -= error * factor[k];
+}
+
+/* One row of a group: its columns are rounded in order. The group's own are
+ * corrected at once, those behind it by the errors that come back. */
+static void
+quantise_in_order (const Block *block, int first, Group *group,
+                   const Fit *fit, float *x, float errors[MAX_GROUP])
+{
+  const float inverse = fit->d != 0 ? 1 / fit->d : 0;
+
+  for (int c = 0; c < group->n; c++) {
+    const int j = first + c;
+    const Lanes code = round_to_codes (group,
+        spread ((x[j] - fit->m) * inverse));
+    const float value = fit->d * code[0] + fit->m;
+
+    errors[c] = (x[j] - value) / block->factor[(size_t) j * block->block + j];
+    spread_error (block, x, errors[c], j, first + group->n);
+    /* What is put later rounds to this code. */
+    group->x[c] = value;
+  }
+}
+
+static void
+quantise_group (const Block *block, RunnelTileForm form, int first, int n,
+                uint8_t *at)
+{
+  float importance[MAX_GROUP];
+
+  for (int c = 0; c < n; c++) {
+    float diagonal = block->factor[(size_t) (first + c) * block->block + first
+        + c];
+
+    /* An error here costs so much after the others have done their best. */
+    importance[c] = 1 / (diagonal * diagonal);
+  }
+  for (int row = 0; row < RUNNEL_TILE_ROWS; row++) {
+    float errors[MAX_GROUP];
+    Group group = { 0 };
+    Fit fit;
+
+    if (block->rows[row] == NULL)
+      continue;
+    fill_group (&group, form, block->rows[row] + first, importance, n);
+    fit = fit_group (&group);
+    quantise_in_order (block, first, &group, &fit, block->rows[row], errors);
+    put_group (form, &group, &fit, row, at);
+    for (int c = 0; c < n; c++) {
+      const float *factor
+          = block->factor + (size_t) (first + c) * block->block;
+
+      for (int k = first + n; k < block->n; k++)
+        block->rows[row][k] -= errors[c] * factor[k];
+    }
+  }
+}
+
+void
+runnel_quantise_tile_with_feedback (RunnelTensorType type,
+                                    float *const rows[RUNNEL_TILE_ROWS],
+                                    uint32_t columns,
+                                    const RunnelFeedback *feedback,
+                                    uint8_t *tile)
+{
+  size_t group_bytes;
+  const RunnelTileForm form = get_form (type, &group_bytes);
+  const uint32_t step = (uint32_t) form.group;
+  Block block = { .block = feedback->block, .factor = feedback->factors };
+
+  memset (tile, 0, runnel_tile_bytes (form, columns));
+  for (uint32_t from = 0; from < columns; from += block.block) {
+    uint32_t n = columns - from < block.block ? columns - from : block.block;
+
+    block.n = (int) n;
+    for (int row = 0; row < RUNNEL_TILE_ROWS; row++)
+      block.rows[row] = rows[row] != NULL ? rows[row] + from : NULL;
+    for (uint32_t c = 0; c < n; c += step)
+      quantise_group (&block, form, (int) c, (int) (n - c < step ? n - c
+              : step), tile + (from + c) / step * group_bytes);
+    block.factor += (size_t) block.block * block.block;
+  }
 }

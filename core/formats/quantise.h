@@ -18,3 +18,21 @@ void runnel_quantise_tile (RunnelTensorType type,
                            const float *const rows[RUNNEL_TILE_ROWS],
                            uint32_t columns, const float *importance,
                            uint8_t *tile);
+
+/* What an error in one column lets the others make good, in blocks of @block
+ * columns, of which the last may be shorter. @factors: of each block the upper
+ * triangle U, [block][block] and no more than the block has, of U' U = H^-1,
+ * H = the second moments of the inputs. */
+typedef struct {
+  uint32_t block;              /* a multiple of 64 */
+  const float *factors;
+} RunnelFeedback;
+
+/* The same, one column after the other, and what a column loses is spread over
+ * those behind it (Frantar, Ashkboos, Hoefler, Alistarh, "GPTQ", ICLR 2023).
+ * @rows are changed. */
+void runnel_quantise_tile_with_feedback (RunnelTensorType type,
+                                         float *const rows[RUNNEL_TILE_ROWS],
+                                         uint32_t columns,
+                                         const RunnelFeedback *feedback,
+                                         uint8_t *tile);

@@ -426,6 +426,18 @@ fail_requests (RunnelJob **jobs, unsigned n_jobs)
   }
 }
 
+static void
+forward (RunnelBatcher *self, guint n_rows)
+{
+  RunnelProbe *probe = runnel_engine_get_probe (self->engine);
+
+  if (probe != NULL)
+    probe->n_rows = n_rows;
+  runnel_forward (runnel_engine_get_weights (self->engine), self->pass,
+      (const RunnelTap *) self->scratch.taps->data, self->scratch.taps->len,
+      probe);
+}
+
 /* Called by the scheduler in the thread of one of the callers. */
 static void
 run_batch (void *data, RunnelJob **jobs, unsigned n_jobs)
@@ -446,9 +458,7 @@ run_batch (void *data, RunnelJob **jobs, unsigned n_jobs)
   rows = finish_rows (self);
   if (self->ops->begin (self->pass, &rows)) {
     if (rows.n_rows > 0)
-      runnel_forward (runnel_engine_get_weights (self->engine), self->pass,
-          (const RunnelTap *) self->scratch.taps->data,
-          self->scratch.taps->len);
+      forward (self, rows.n_rows);
     read_all_hidden_rows (self, jobs, n_jobs);
     compute_logits (self);
     self->ops->end (self->pass);

@@ -7,6 +7,7 @@
 #include "batch.h"
 #include "drafts.h"
 #include "engine.h"
+#include "forward.h"
 #include "history.h"
 #include "prefix-cache.h"
 #include "sequence.h"
@@ -19,6 +20,10 @@ const RunnelShape *runnel_engine_get_shape (RunnelEngine *self);
 RunnelPagePool *runnel_engine_get_pool (RunnelEngine *self);
 RunnelPrefixCache *runnel_engine_get_cache (RunnelEngine *self);
 void runnel_engine_count_cached_rows (RunnelEngine *self, guint64 n);
+
+/* To be set while nothing is computed; NULL: nobody looks. */
+void runnel_engine_set_probe (RunnelEngine *self, RunnelProbe *probe);
+RunnelProbe *runnel_engine_get_probe (RunnelEngine *self);
 
 RunnelHistory *runnel_sequence_get_history (RunnelSequence *self);
 RunnelDrafts *runnel_sequence_get_drafts (RunnelSequence *self);

@@ -24,6 +24,7 @@ struct _RunnelEngine {
   RunnelPagePool *pool;
   RunnelPrefixCache *cache;
   RunnelBatcher *batcher;
+  RunnelProbe *probe;        /* borrowed; used in a batch */
 };
 
 G_DEFINE_FINAL_TYPE (RunnelEngine, runnel_engine, G_TYPE_OBJECT)
@@ -398,6 +399,18 @@ runnel_engine_cache_sequence (RunnelEngine *self, RunnelSequence *sequence)
   runnel_prefix_cache_insert (self->cache,
       runnel_sequence_get_history (sequence),
       runnel_sequence_get_drafts (sequence));
+}
+
+void
+runnel_engine_set_probe (RunnelEngine *self, RunnelProbe *probe)
+{
+  self->probe = probe;
+}
+
+RunnelProbe *
+runnel_engine_get_probe (RunnelEngine *self)
+{
+  return self->probe;
 }
 
 const RunnelWeights *

@@ -14,9 +14,17 @@ read_taps (const RunnelOps *ops, RunnelPass *pass, guint layer,
           taps[i].out + row * taps[i].stride);
 }
 
+static inline void
+look (const RunnelProbe *probe, RunnelPass *pass, guint layer,
+      RunnelInput input)
+{
+  if (probe != NULL)
+    probe->look (probe->user_data, pass, probe->n_rows, layer, input);
+}
+
 void
 runnel_forward (const RunnelWeights *weights, RunnelPass *pass,
-                const RunnelTap *taps, guint n_taps)
+                const RunnelTap *taps, guint n_taps, const RunnelProbe *probe)
 {
   const RunnelOps *ops = weights->ops;
 
@@ -25,11 +33,15 @@ runnel_forward (const RunnelWeights *weights, RunnelPass *pass,
     const RunnelLayer *layer = &weights->layers[i];
 
     ops->project (pass, layer);
+    look (probe, pass, i, RUNNEL_INPUT_QKV);
     ops->rope_append (pass, layer, i);
     ops->attend (pass, i);
+    look (probe, pass, i, RUNNEL_INPUT_O);
     ops->project_add (pass, layer->o);
     ops->mlp (pass, layer);
     read_taps (ops, pass, i, taps, n_taps);
+    look (probe, pass, i, RUNNEL_INPUT_GATE_UP);
+    look (probe, pass, i, RUNNEL_INPUT_DOWN);
   }
 }
 

@@ -19,9 +19,19 @@ typedef struct {
   gsize stride;
 } RunnelTap;
 
-/* Runs all layers over the rows of a pass that has begun. */
+/* Somebody who looks at what products read, through ops->read_input. */
+typedef struct {
+  void (*look) (gpointer user_data, RunnelPass *pass, guint n_rows,
+                guint layer, RunnelInput input);
+  gpointer user_data;
+  guint n_rows;                /* of the pass */
+} RunnelProbe;
+
+/* Runs all layers over the rows of a pass that has begun. @probe may be
+ * NULL. */
 void runnel_forward (const RunnelWeights *weights, RunnelPass *pass,
-                     const RunnelTap *taps, guint n_taps);
+                     const RunnelTap *taps, guint n_taps,
+                     const RunnelProbe *probe);
 
 /* The shape that a backend needs to know. */
 RunnelShape runnel_forward_shape (const RunnelHyperparameters *hp,

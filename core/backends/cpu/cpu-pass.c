@@ -562,6 +562,16 @@ read_hidden (RunnelPass *self, guint row, float *hidden)
       self->shape.n_embd * sizeof (float));
 }
 
+static void
+read_input (RunnelPass *self, RunnelInput input, guint row, float *values)
+{
+  const RunnelRows *rows = input == RUNNEL_INPUT_O ? &self->attention
+      : input == RUNNEL_INPUT_DOWN ? &self->ff : &self->normed;
+
+  memcpy (values, rows->f + row * rows->f_stride,
+      rows->columns * sizeof (float));
+}
+
 /* ---- Rows of the cache to and from the host ---------------------------------------- */
 
 static void
@@ -683,6 +693,7 @@ const RunnelOps runnel_cpu_ops = {
   .project_add = project_add,
   .mlp = mlp,
   .read_hidden = read_hidden,
+  .read_input = read_input,
   .output = output,
   .kv_read = kv_read,
   .kv_write = kv_write,

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "formats/quantise.h"
+#include "formats/moments.h"
 
 #define ROWS RUNNEL_TILE_ROWS
 #define MAX_COLUMNS 160
@@ -215,6 +215,130 @@ test_extremes (void)
   }
 }
 
+/* ---- Feedback ------------------------------------------------------------ */
+
+#define WIDE 576               /* more than a block */
+#define N_INPUTS 640
+#define N_CAUSES 40
+
+static float inputs[N_INPUTS + 3][WIDE];
+
+/* Inputs that hang together: mixtures of few causes, and a little of their
+ * own. */
+static void
+draw_inputs (void)
+{
+  g_autofree float *mix = g_new (float, N_CAUSES * WIDE);
+
+  for (int i = 0; i < N_CAUSES * WIDE; i++)
+    mix[i] = draw_normal ();
+  for (int row = 0; row < N_INPUTS; row++) {
+    float causes[N_CAUSES];
+
+    for (int i = 0; i < N_CAUSES; i++)
+      causes[i] = draw_normal ();
+    for (int c = 0; c < WIDE; c++) {
+      inputs[row][c] = draw_normal ();
+      for (int i = 0; i < N_CAUSES; i++)
+        inputs[row][c] += causes[i] * mix[i * WIDE + c] / 3;
+    }
+  }
+}
+
+/* How far the outputs of row @row are off. */
+static double
+get_output_error (RunnelTensorType type, const guint8 *tile, int row,
+                  const float *exact)
+{
+  float values[WIDE];
+  double error = 0;
+
+  runnel_tiles_dequantize (values, tile, get_form (type), WIDE, row);
+  for (int i = 0; i < N_INPUTS; i++) {
+    double miss = 0;
+
+    for (int c = 0; c < WIDE; c++)
+      miss += inputs[i][c] * (values[c] - exact[c]);
+    error += miss * miss;
+  }
+  return error;
+}
+
+/* H of the moments of a block times what the factors say is its inverse. */
+static void
+check_factors (const RunnelMoments *moments, const float *factors)
+{
+  const guint block = RUNNEL_MOMENTS_BLOCK;
+  double mean = 0;
+
+  for (guint i = 0; i < block; i++)
+    mean += moments->sums[i * block + i] / block;
+  for (guint i = 0; i < block; i += 37) {
+    g_autofree double *column = g_new0 (double, block);
+
+    /* Column i of U'U. */
+    for (guint k = 0; k <= i; k++)
+      for (guint l = k; l < block; l++)
+        column[l] += (double) factors[k * block + l] * factors[k * block + i];
+    for (guint k = 0; k < block; k += 41) {
+      double product = 0;
+
+      for (guint l = 0; l < block; l++)
+        product += column[l] * (k == l ? moments->sums[k * block + k]
+            + 0.01 * mean : moments->sums[MIN (k, l) * block + MAX (k, l)]);
+      g_assert_cmpfloat (fabs (product - (k == i)), <, 1e-3);
+    }
+  }
+}
+
+static void
+test_feedback (void)
+{
+  static const RunnelTensorType some[] = { RUNNEL_TENSOR_INT4_64_OFFSET,
+      RUNNEL_TENSOR_INT4_32, RUNNEL_TENSOR_INT8_64 };
+  g_autofree float *exact = g_new (float, ROWS * WIDE);
+  g_autofree float *changed = g_new (float, ROWS * WIDE);
+  g_autofree float *factors = NULL;
+  guint8 tile[WIDE * ROWS * 2];
+  RunnelMoments moments;
+  RunnelFeedback feedback = { .block = RUNNEL_MOMENTS_BLOCK };
+  float *pointers[ROWS];
+
+  draw_inputs ();
+  runnel_moments_init (&moments, WIDE);
+  runnel_moments_add (&moments, inputs[0], N_INPUTS / 2 - 3);
+  for (int i = N_INPUTS / 2 - 3; i < N_INPUTS; i++) {
+    float one[4][WIDE];
+
+    memcpy (one[0], inputs[i], sizeof one[0]);
+    runnel_moments_add (&moments, one[0], 1);
+  }
+  feedback.factors = factors = runnel_moments_make_factors (&moments);
+  check_factors (&moments, factors);
+  runnel_moments_clear (&moments);
+  for (guint t = 0; t < G_N_ELEMENTS (some); t++) {
+    double alone = 0, together = 0;
+
+    for (int i = 0; i < ROWS * WIDE; i++)
+      changed[i] = exact[i] = 0.05f * draw_normal ();
+    for (int r = 0; r < ROWS; r++)
+      pointers[r] = r == 5 ? NULL : changed + r * WIDE;
+    runnel_quantise_tile (some[t], (const float *const *) pointers, WIDE, NULL,
+        tile);
+    for (int r = 0; r < 5; r++)
+      alone += get_output_error (some[t], tile, r, exact + r * WIDE);
+    runnel_quantise_tile_with_feedback (some[t], pointers, WIDE, &feedback,
+        tile);
+    for (int r = 0; r < 5; r++)
+      together += get_output_error (some[t], tile, r, exact + r * WIDE);
+    g_test_message ("%08x: output error %.3g of %.3g", some[t], together,
+        alone);
+    g_assert_cmpfloat (together, <, 0.5 * alone);
+    g_assert_cmpfloat (get_output_error (some[t], tile, 7,
+            exact + 7 * WIDE), >, 0);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -223,5 +347,6 @@ main (int argc, char **argv)
   g_test_add_func ("/quantise/exact", test_exact);
   g_test_add_func ("/quantise/importance", test_importance);
   g_test_add_func ("/quantise/extremes", test_extremes);
+  g_test_add_func ("/quantise/feedback", test_feedback);
   return g_test_run ();
 }

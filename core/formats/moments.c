@@ -1,0 +1,134 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "moments.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK RUNNEL_MOMENTS_BLOCK
+
+/* Part of the mean moment that is added to each: inputs that were not seen
+ * must not look free. */
+#define DAMPING 0.01
+
+static guint
+count_blocks (guint columns)
+{
+  return (columns + BLOCK - 1) / BLOCK;
+}
+
+void
+runnel_moments_init (RunnelMoments *self, guint columns)
+{
+  self->columns = columns;
+  self->sums = g_new0 (float, (gsize) count_blocks (columns) * BLOCK * BLOCK);
+}
+
+void
+runnel_moments_clear (RunnelMoments *self)
+{
+  g_clear_pointer (&self->sums, g_free);
+}
+
+/* Four rows at a time, so that a sum is loaded and stored a fourth as often. */
+static void
+add_products (float *sums, const float *rows, gsize stride, guint n_columns)
+{
+  for (guint i = 0; i < n_columns; i++) {
+    const float a = rows[i], b = rows[stride + i];
+    const float c = rows[2 * stride + i], d = rows[3 * stride + i];
+    float *restrict to = sums + (gsize) i * BLOCK;
+
+    for (guint k = i; k < n_columns; k++)
+      to[k] += (a * rows[k] + b * rows[stride + k])
+          + (c * rows[2 * stride + k] + d * rows[3 * stride + k]);
+  }
+}
+
+void
+runnel_moments_add (RunnelMoments *self, float *rows, guint n_rows)
+{
+  const gsize stride = self->columns;
+
+  memset (rows + n_rows * stride, 0, 3 * stride * sizeof (float));
+  for (guint row = 0; row < n_rows; row += 4)
+    for (guint c = 0; c < self->columns; c += BLOCK)
+      add_products (self->sums + (gsize) c * BLOCK,
+          rows + row * stride + c, stride, MIN (BLOCK, self->columns - c));
+}
+
+/* The lower triangle C of H = C'·C, in place of the upper triangle of H,
+ * mirrored: a Cholesky factorisation from the last column on. */
+static void
+factorise (double *h, guint n)
+{
+  for (guint j = n; j-- > 0;) {
+    double *row = h + (gsize) j * n;
+    double pivot = 1 / sqrt (row[j]);
+
+    for (guint k = 0; k <= j; k++)
+      row[k] *= pivot;
+    for (guint i = 0; i < j; i++)
+      for (guint k = 0; k <= i; k++)
+        h[(gsize) i * n + k] -= row[i] * row[k];
+  }
+}
+
+/* The inverse of a lower triangle, row by row. */
+static void
+invert (const double *c, double *inverse, guint n)
+{
+  memset (inverse, 0, (gsize) n * n * sizeof *inverse);
+  for (guint i = 0; i < n; i++) {
+    double *row = inverse + (gsize) i * n;
+    double pivot = 1 / c[(gsize) i * n + i];
+
+    for (guint k = 0; k < i; k++) {
+      const double factor = c[(gsize) i * n + k];
+      const double *other = inverse + (gsize) k * n;
+
+      for (guint l = 0; l <= k; l++)
+        row[l] -= factor * other[l];
+    }
+    for (guint l = 0; l < i; l++)
+      row[l] *= pivot;
+    row[i] = pivot;
+  }
+}
+
+/* U of U'·U = H^-1 with H = C'·C: U is C^-1 turned over. */
+static void
+work_out (const float *sums, guint n, float *factor)
+{
+  g_autofree double *h = g_new (double, (gsize) n * n);
+  g_autofree double *inverse = g_new (double, (gsize) n * n);
+  double mean = 0;
+
+  for (guint i = 0; i < n; i++)
+    mean += sums[(gsize) i * BLOCK + i] / n;
+  for (guint i = 0; i < n; i++) {
+    for (guint k = 0; k <= i; k++)
+      h[(gsize) i * n + k] = sums[(gsize) k * BLOCK + i];
+    h[(gsize) i * n + i] += mean > 0 ? DAMPING * mean : 1;
+  }
+  factorise (h, n);
+  invert (h, inverse, n);
+  for (guint i = 0; i < n; i++)
+    for (guint k = 0; k < n; k++)
+      factor[(gsize) i * BLOCK + k]
+          = k < i ? 0 : (float) inverse[(gsize) k * n + i];
+}
+
+float *
+runnel_moments_make_factors (const RunnelMoments *self)
+{
+  float *factors = g_new0 (float,
+      (gsize) count_blocks (self->columns) * BLOCK * BLOCK);
+
+  for (guint c = 0; c < self->columns; c += BLOCK)
+    work_out (self->sums + (gsize) c * BLOCK, MIN (BLOCK, self->columns - c),
+        factors + (gsize) c * BLOCK);
+  return factors;
+}
