@@ -9,9 +9,12 @@
 
 #include "api.h"
 #include "error.h"
+#include "progress.h"
 #include "backends/backend.h"
 #include "backends/energy-meter.h"
+#include "formats/converter.h"
 #include "formats/load-mode.h"
+#include "formats/verify.h"
 #include "generate/generation.h"
 #include "generate/lookup-drafter.h"
 #include "generate/sampler.h"

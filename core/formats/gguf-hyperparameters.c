@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../error.h"
+#include "package.h"
 
 typedef struct {
   RunnelGguf *gguf;
@@ -183,6 +184,8 @@ read_rope_scaling (Reader *self, RunnelHyperparameters *hp)
 {
   g_autofree char *type = NULL;
 
+  if (runnel_package_is (self->gguf))
+    return runnel_package_read_rope (self->gguf, hp, self->error);
   if (!get_double_or (self, "rope.scale_linear", 0, &hp->rope_factor) ||
       !get_double_or (self, "rope.scaling.factor", hp->rope_factor,
           &hp->rope_factor) ||
@@ -322,7 +325,8 @@ runnel_checkpoint_read_gguf (RunnelCheckpoint *self, RunnelLoadMode mode,
     return FALSE;
   reader.gguf = self->gguf;
   reader.error = error;
-  if (!check_general (&reader))
+  if (!check_general (&reader) ||
+      !runnel_package_check (self->gguf, error))
     return FALSE;
   architecture = read_architecture (&reader, hp);
   if (architecture == NULL ||

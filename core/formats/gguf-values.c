@@ -89,6 +89,23 @@ runnel_gguf_type (const RunnelGguf *self, const char *key)
   return entry->type;
 }
 
+const guint8 *
+runnel_gguf_raw_value (const RunnelGguf *self, const char *key,
+    RunnelGgufType *ret_type, gsize *ret_size)
+{
+  const RunnelGgufEntry *entry = find_entry (self, key);
+
+  g_return_val_if_fail (entry != NULL, NULL);
+  *ret_type = entry->type;
+  if (entry->type == RUNNEL_GGUF_ARRAY)
+    *ret_size = entry->array.end - entry->value;
+  else if (entry->type == RUNNEL_GGUF_STRING)
+    *ret_size = 8 + load_le (entry->value, 8);
+  else
+    *ret_size = runnel_gguf_types[entry->type].bytes;
+  return entry->value;
+}
+
 /* An integer of any type; the sign is kept apart. */
 static gboolean
 load_integer (const RunnelGgufEntry *entry, guint64 *ret, gboolean *negative)

@@ -117,6 +117,17 @@ runnel_gguf_writer_add_float32 (RunnelGgufWriter *self, const char *key,
 }
 
 void
+runnel_gguf_writer_add_float64 (RunnelGgufWriter *self, const char *key,
+    double v)
+{
+  guint64 bits;
+
+  memcpy (&bits, &v, sizeof bits);
+  begin_entry (self, key, RUNNEL_GGUF_FLOAT64);
+  append_u64 (self->entries, bits);
+}
+
+void
 runnel_gguf_writer_add_boolean (RunnelGgufWriter *self, const char *key,
     gboolean v)
 {
@@ -155,6 +166,64 @@ runnel_gguf_writer_add_int32s (RunnelGgufWriter *self, const char *key,
 }
 
 void
+runnel_gguf_writer_add_uint8s (RunnelGgufWriter *self, const char *key,
+    const guint8 *values, gsize n)
+{
+  begin_array (self, key, RUNNEL_GGUF_UINT8, n);
+  g_byte_array_append (self->entries, values, n);
+}
+
+void
+runnel_gguf_writer_add_uint16s (RunnelGgufWriter *self, const char *key,
+    const guint16 *values, gsize n)
+{
+  begin_array (self, key, RUNNEL_GGUF_UINT16, n);
+  for (gsize i = 0; i < n; i++) {
+    guint16 value = GUINT16_TO_LE (values[i]);
+
+    g_byte_array_append (self->entries, (const guint8 *) &value, 2);
+  }
+}
+
+void
+runnel_gguf_writer_add_uint32s (RunnelGgufWriter *self, const char *key,
+    const guint32 *values, gsize n)
+{
+  begin_array (self, key, RUNNEL_GGUF_UINT32, n);
+  for (gsize i = 0; i < n; i++)
+    append_u32 (self->entries, values[i]);
+}
+
+void
+runnel_gguf_writer_add_float32s (RunnelGgufWriter *self, const char *key,
+    const float *values, gsize n)
+{
+  begin_array (self, key, RUNNEL_GGUF_FLOAT32, n);
+  for (gsize i = 0; i < n; i++) {
+    guint32 bits;
+
+    memcpy (&bits, &values[i], sizeof bits);
+    append_u32 (self->entries, bits);
+  }
+}
+
+void
+runnel_gguf_writer_add_booleans (RunnelGgufWriter *self, const char *key,
+    const guint8 *values, gsize n)
+{
+  begin_array (self, key, RUNNEL_GGUF_BOOL, n);
+  g_byte_array_append (self->entries, values, n);
+}
+
+void
+runnel_gguf_writer_add_raw (RunnelGgufWriter *self, const char *key,
+    RunnelGgufType type, const guint8 *value, gsize size)
+{
+  begin_entry (self, key, type);
+  g_byte_array_append (self->entries, value, size);
+}
+
+void
 runnel_gguf_writer_add_tensor (RunnelGgufWriter *self, const char *name,
     RunnelTensorType type, const guint64 *dims, guint n_dims, GBytes *data)
 {
@@ -190,6 +259,27 @@ padding (gsize at)
   return (ALIGNMENT - at % ALIGNMENT) % ALIGNMENT;
 }
 
+static void
+append_start (GByteArray *out, guint64 n_tensors, guint64 n_entries)
+{
+  g_byte_array_append (out, (const guint8 *) "GGUF", 4);
+  append_u32 (out, 3);
+  append_u64 (out, n_tensors);
+  append_u64 (out, n_entries);
+}
+
+static void
+append_tensor (GByteArray *out, const char *name, RunnelTensorType type,
+    const guint64 *dims, guint n_dims, guint64 offset)
+{
+  append_string (out, name, strlen (name));
+  append_u32 (out, n_dims);
+  for (guint d = 0; d < n_dims; d++)
+    append_u64 (out, dims[d]);
+  append_u32 (out, type);
+  append_u64 (out, offset);
+}
+
 static GByteArray *
 make_header (RunnelGgufWriter *self)
 {
@@ -197,25 +287,32 @@ make_header (RunnelGgufWriter *self)
   static const guint8 zeros[ALIGNMENT];
   guint64 offset = 0;
 
-  g_byte_array_append (out, (const guint8 *) "GGUF", 4);
-  append_u32 (out, 3);
-  append_u64 (out, self->tensors->len);
-  append_u64 (out, self->n_entries);
+  append_start (out, self->tensors->len, self->n_entries);
   g_byte_array_append (out, self->entries->data, self->entries->len);
   for (guint i = 0; i < self->tensors->len; i++) {
     const Tensor *tensor = &g_array_index (self->tensors, Tensor, i);
 
-    append_string (out, tensor->name, strlen (tensor->name));
-    append_u32 (out, tensor->n_dims);
-    for (guint d = 0; d < tensor->n_dims; d++)
-      append_u64 (out, tensor->dims[d]);
-    append_u32 (out, tensor->type);
-    append_u64 (out, offset);
+    append_tensor (out, tensor->name, tensor->type, tensor->dims,
+        tensor->n_dims, offset);
     offset += tensor->bytes;
     offset += padding (offset);
   }
   if (self->tensors->len > 0)
     g_byte_array_append (out, zeros, padding (out->len));
+  return out;
+}
+
+GByteArray *
+runnel_gguf_writer_make_header (RunnelGgufWriter *self,
+    const RunnelTensor *tensors, guint n_tensors)
+{
+  GByteArray *out = g_byte_array_new ();
+
+  append_start (out, n_tensors, self->n_entries);
+  g_byte_array_append (out, self->entries->data, self->entries->len);
+  for (guint i = 0; i < n_tensors; i++)
+    append_tensor (out, tensors[i].name, tensors[i].type, tensors[i].dims,
+        tensors[i].n_dims, tensors[i].offset);
   return out;
 }
 

@@ -343,13 +343,13 @@ static gboolean
 place_tensors (Reader *self)
 {
   RunnelGguf *gguf = self->gguf;
-  gsize data = self->at - self->start, size = self->end - self->start;
+  gsize data, size = self->end - self->start;
   guint n = gguf->tensors->len;
   g_autofree RunnelTensor **order = g_new (RunnelTensor *, n);
 
   if (n == 0)
     return TRUE;
-  data = (data + gguf->alignment - 1) / gguf->alignment * gguf->alignment;
+  data = runnel_gguf_data_offset (gguf);
   for (guint i = 0; i < n; i++) {
     RunnelTensor *tensor = &g_array_index (gguf->tensors, RunnelTensor, i);
 
@@ -504,6 +504,13 @@ gsize
 runnel_gguf_header_size (const RunnelGguf *self)
 {
   return self->header_size;
+}
+
+gsize
+runnel_gguf_data_offset (const RunnelGguf *self)
+{
+  return (self->header_size + self->alignment - 1) / self->alignment
+      * self->alignment;
 }
 
 RunnelMapping *

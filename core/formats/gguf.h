@@ -33,6 +33,8 @@ const char *runnel_gguf_name (const RunnelGguf *self);
 guint runnel_gguf_version (const RunnelGguf *self);
 /* The bytes before the tensor data: what the content id hashes. */
 gsize runnel_gguf_header_size (const RunnelGguf *self);
+/* Where the data of tensors begins. */
+gsize runnel_gguf_data_offset (const RunnelGguf *self);
 RunnelMapping *runnel_gguf_mapping (const RunnelGguf *self);
 
 gsize runnel_gguf_n_keys (const RunnelGguf *self);
@@ -40,6 +42,11 @@ const char *runnel_gguf_key (const RunnelGguf *self, gsize i);
 gboolean runnel_gguf_has (const RunnelGguf *self, const char *key);
 /* Of a key that is there. */
 RunnelGgufType runnel_gguf_type (const RunnelGguf *self, const char *key);
+/* The bytes of its value in the file, arrays with their element type and
+ * length. */
+const guint8 *runnel_gguf_raw_value (const RunnelGguf *self, const char *key,
+                                     RunnelGgufType *ret_type,
+                                     gsize *ret_size);
 
 /* Typed reading. The value is converted between integer types when it fits.
  * Each returns FALSE with an error that names file and key when the key has
@@ -100,6 +107,8 @@ void runnel_gguf_writer_add_uint32 (RunnelGgufWriter *self,
                                     const char *key, guint32 v);
 void runnel_gguf_writer_add_float32 (RunnelGgufWriter *self,
                                     const char *key, float v);
+void runnel_gguf_writer_add_float64 (RunnelGgufWriter *self,
+                                    const char *key, double v);
 void runnel_gguf_writer_add_boolean (RunnelGgufWriter *self,
                                     const char *key, gboolean v);
 void runnel_gguf_writer_add_string (RunnelGgufWriter *self, const char *key,
@@ -109,6 +118,21 @@ void runnel_gguf_writer_add_strings (RunnelGgufWriter *self, const char *key,
                                      const gsize *lengths, gsize n);
 void runnel_gguf_writer_add_int32s (RunnelGgufWriter *self, const char *key,
                                     const gint32 *values, gsize n);
+void runnel_gguf_writer_add_uint8s (RunnelGgufWriter *self, const char *key,
+                                    const guint8 *values, gsize n);
+void runnel_gguf_writer_add_uint16s (RunnelGgufWriter *self, const char *key,
+                                     const guint16 *values, gsize n);
+void runnel_gguf_writer_add_uint32s (RunnelGgufWriter *self, const char *key,
+                                     const guint32 *values, gsize n);
+void runnel_gguf_writer_add_float32s (RunnelGgufWriter *self, const char *key,
+                                      const float *values, gsize n);
+/* @values are 0 or 1. */
+void runnel_gguf_writer_add_booleans (RunnelGgufWriter *self, const char *key,
+                                      const guint8 *values, gsize n);
+/* A value as runnel_gguf_raw_value () gives it. */
+void runnel_gguf_writer_add_raw (RunnelGgufWriter *self, const char *key,
+                                 RunnelGgufType type, const guint8 *value,
+                                 gsize size);
 /* @data is held until the file is written; dims as in RunnelTensor. */
 void runnel_gguf_writer_add_tensor (RunnelGgufWriter *self, const char *name,
                                     RunnelTensorType type, const guint64 *dims,
@@ -122,6 +146,11 @@ void runnel_gguf_writer_add_produced (RunnelGgufWriter *self,
                                       const guint64 *dims, guint n_dims,
                                       gsize bytes, RunnelGgufProduce produce,
                                       gpointer user_data);
+/* The header alone, up to its last byte, for somebody who writes the data:
+ * offsets of @tensors count from the start of the data section. */
+GByteArray *runnel_gguf_writer_make_header (RunnelGgufWriter *self,
+                                            const RunnelTensor *tensors,
+                                            guint n_tensors);
 gboolean runnel_gguf_writer_save (RunnelGgufWriter *self, const char *path,
                                   GError **error);
 

@@ -4,6 +4,8 @@
  */
 #include "model-private.h"
 
+#include "../formats/package.h"
+
 static void
 add (GVariantBuilder *builder, const char *key, GVariant *value)
 {
@@ -90,6 +92,18 @@ add_tensors (GVariantBuilder *builder, const RunnelCheckpoint *checkpoint)
   add (builder, "tensors", g_variant_builder_end (&tensors));
 }
 
+static char *
+dup_format (const RunnelCheckpoint *checkpoint)
+{
+  const RunnelGguf *gguf = runnel_checkpoint_gguf (checkpoint);
+
+  if (gguf == NULL)
+    return g_strdup (runnel_checkpoint_mnn (checkpoint) ? "MNN"
+        : "safetensors");
+  return runnel_package_is (gguf) ? g_strdup ("Runnel package")
+      : g_strdup_printf ("GGUF %u", runnel_gguf_version (gguf));
+}
+
 /**
  * runnel_model_describe:
  * @self: a model
@@ -103,7 +117,11 @@ add_tensors (GVariantBuilder *builder, const RunnelCheckpoint *checkpoint)
  * llama3), and tensors (a(ssatt): name by GGUF's convention, type, dimensions
  * with the length of a row first, bytes). Where scales of an MNN package do
  * not fit the half floats they are kept in, n_rounded (t) says how many, and
- * rounding (d) the largest relative error of one. More may come.
+ * rounding (d) the largest relative error of one. Of a package also package
+ * (a{sv}): sha256, license, source_format, generation_config (s each; those
+ * that it has), source_files (a(ss): name and SHA-256), and record (a(ssbd):
+ * tensor, type in the source, whether nothing was lost, relative error). More
+ * may come.
  *
  * Returns: (transfer full): a dictionary of the type a{sv}
  *
@@ -121,8 +139,7 @@ runnel_model_describe (RunnelModel *self)
 
   checkpoint = runnel_model_get_checkpoint (self);
   gguf = runnel_checkpoint_gguf (checkpoint);
-  format = gguf ? g_strdup_printf ("GGUF %u", runnel_gguf_version (gguf))
-      : g_strdup (runnel_checkpoint_mnn (checkpoint) ? "MNN" : "safetensors");
+  format = dup_format (checkpoint);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   add (&builder, "name", g_variant_new_take_string (
           g_utf8_make_valid (runnel_model_get_name (self), -1)));
@@ -136,5 +153,7 @@ runnel_model_describe (RunnelModel *self)
   add_hyperparameters (&builder,
       runnel_checkpoint_hyperparameters (checkpoint));
   add_tensors (&builder, checkpoint);
+  if (gguf != NULL && runnel_package_is (gguf))
+    add (&builder, "package", runnel_package_describe (gguf));
   return g_variant_ref_sink (g_variant_builder_end (&builder));
 }

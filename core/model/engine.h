@@ -6,6 +6,7 @@
 
 #include <gio/gio.h>
 #include "../api.h"
+#include "../progress.h"
 #include "../backends/backend.h"
 #include "model.h"
 
@@ -26,16 +27,6 @@ G_DECLARE_FINAL_TYPE (RunnelEngine, runnel_engine, RUNNEL, ENGINE, GObject)
  * Since: 0.1
  */
 
-/**
- * RunnelProgressFunc:
- * @fraction: 0 to 1
- * @user_data: the caller's
- *
- * Told how far a slow operation has come, from the thread that does it.
- *
- * Since: 0.1
- */
-typedef void (*RunnelProgressFunc) (double fraction, gpointer user_data);
 RUNNEL_API RunnelEngine *runnel_engine_get (RunnelModel *model,
                                             RunnelBackend *backend,
                                             RunnelKvType kv_type,

@@ -5,6 +5,7 @@
 #include "model-private.h"
 
 #include "../error.h"
+#include "../formats/package.h"
 #include "../text/tokenizer-private.h"
 
 /* How often a waiting loader looks whether it is cancelled, in µs. */
@@ -19,6 +20,9 @@ struct _RunnelModel {
   GMutex mutex;              /* guards what is made later, below */
   RunnelTokenizer *tokenizer;
   RunnelChatTemplate *chat_template;
+
+  GMutex verify_mutex;       /* held while it is verified */
+  gboolean verified;         /* under verify_mutex */
 
   GMutex weights_mutex;      /* guards what is below */
   GCond weights_made;        /* or given up */
@@ -40,6 +44,7 @@ runnel_model_finalize (GObject *object)
   g_clear_pointer (&self->checkpoint, runnel_checkpoint_unref);
   g_free (self->name);
   g_mutex_clear (&self->mutex);
+  g_mutex_clear (&self->verify_mutex);
   g_mutex_clear (&self->weights_mutex);
   g_cond_clear (&self->weights_made);
   G_OBJECT_CLASS (runnel_model_parent_class)->finalize (object);
@@ -55,6 +60,7 @@ static void
 runnel_model_init (RunnelModel *self)
 {
   g_mutex_init (&self->mutex);
+  g_mutex_init (&self->verify_mutex);
   g_mutex_init (&self->weights_mutex);
   g_cond_init (&self->weights_made);
   self->weights = g_hash_table_new_full (g_str_hash, g_str_equal, NULL,
@@ -276,6 +282,47 @@ runnel_model_get_n_parameters (RunnelModel *self)
 {
   g_return_val_if_fail (RUNNEL_IS_MODEL (self), 0);
   return self->n_parameters;
+}
+
+/**
+ * runnel_model_verify:
+ * @self: a model
+ * @progress: (nullable) (scope call): told how far it is
+ * @user_data: for @progress
+ * @cancellable: (nullable): stops it
+ * @error: return location for a #GError
+ *
+ * Compares all of what was opened with the digests that a package holds, once:
+ * what has been found good is not read again.
+ *
+ * Returns: %TRUE when all agree; else %FALSE with an error like that of
+ *   runnel_verify_file (); a model that is no package has no digests and
+ *   gives %RUNNEL_ERROR_UNSUPPORTED
+ *
+ * Since: 0.1
+ */
+gboolean
+runnel_model_verify (RunnelModel *self, RunnelProgressFunc progress,
+                     gpointer user_data, GCancellable *cancellable,
+                     GError **error)
+{
+  g_autoptr (GMutexLocker) locker = NULL;
+  RunnelGguf *gguf;
+
+  g_return_val_if_fail (RUNNEL_IS_MODEL (self), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  locker = g_mutex_locker_new (&self->verify_mutex);
+  gguf = runnel_checkpoint_gguf (self->checkpoint);
+  if (gguf != NULL) {
+    self->verified = self->verified || runnel_package_verify (gguf, FALSE,
+        progress, user_data, cancellable, error);
+    return self->verified;
+  }
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+      "%s: has no digests to verify; packages have (see 'runnel convert')",
+      runnel_model_get_path (self));
+  return FALSE;
 }
 
 static gboolean

@@ -6,6 +6,7 @@
 
 #include <gio/gio.h>
 #include "../api.h"
+#include "../progress.h"
 #include "../formats/load-mode.h"
 #include "../text/chat-template.h"
 #include "../text/tokenizer.h"
@@ -39,6 +40,11 @@ RUNNEL_API guint runnel_model_get_n_embd (RunnelModel *self);
 RUNNEL_API guint runnel_model_get_context_length (RunnelModel *self);
 RUNNEL_API guint64 runnel_model_get_n_parameters (RunnelModel *self);
 RUNNEL_API GVariant *runnel_model_describe (RunnelModel *self);
+RUNNEL_API gboolean runnel_model_verify (RunnelModel *self,
+                                         RunnelProgressFunc progress,
+                                         gpointer user_data,
+                                         GCancellable *cancellable,
+                                         GError **error);
 RUNNEL_API RunnelTokenizer *runnel_model_get_tokenizer (RunnelModel *self,
                                                         GError **error);
 RUNNEL_API RunnelChatTemplate *runnel_model_get_chat_template (RunnelModel *self,

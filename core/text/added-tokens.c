@@ -98,6 +98,17 @@ runnel_added_tokens_size (const RunnelAddedTokens *self)
 }
 
 gint32
+runnel_added_tokens_nth (const RunnelAddedTokens *self, gsize i,
+                         const guint8 **ret_bytes, gsize *ret_length)
+{
+  const Entry *entry = &g_array_index (self->entries, Entry, i);
+
+  *ret_bytes = entry->bytes;
+  *ret_length = entry->length;
+  return entry->token;
+}
+
+gint32
 runnel_added_tokens_lookup (const RunnelAddedTokens *self,
                             const guint8 *bytes, gsize length)
 {

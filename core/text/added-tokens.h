@@ -24,6 +24,9 @@ void runnel_added_tokens_add (RunnelAddedTokens *self, const guint8 *bytes,
 gboolean runnel_added_tokens_seal (RunnelAddedTokens *self, gint32 *ret_twice);
 
 gsize runnel_added_tokens_size (const RunnelAddedTokens *self);
+/* Number @i of them, in the order of their bytes. */
+gint32 runnel_added_tokens_nth (const RunnelAddedTokens *self, gsize i,
+                                const guint8 **ret_bytes, gsize *ret_length);
 /* The token with exactly these bytes, or -1. */
 gint32 runnel_added_tokens_lookup (const RunnelAddedTokens *self,
                                    const guint8 *bytes, gsize length);

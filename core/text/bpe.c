@@ -25,6 +25,7 @@ struct _RunnelBpe {
   const RunnelVocabulary *vocabulary;
   gboolean whole_words;
   gint32 byte_tokens[256];   /* -1: the vocabulary lacks the byte */
+  gint32 unknown;            /* what then stands there; or -1 */
   guint8 *reached;           /* per token; relaxed atomics */
   gsize n_merges, room;
   guint32 *merges;           /* pairs, by rank */
@@ -83,6 +84,7 @@ runnel_bpe_new (const RunnelVocabulary *vocabulary, gsize n_merges,
     bits++;
   self->vocabulary = vocabulary;
   self->whole_words = whole_words;
+  self->unknown = -1;
   self->reached = g_malloc0 (runnel_vocabulary_size (vocabulary));
   self->room = n_merges;
   self->merges = g_new (guint32, n_merges * 2);
@@ -114,9 +116,22 @@ runnel_bpe_free (RunnelBpe *self)
 void
 runnel_bpe_set_unknown (RunnelBpe *self, gint32 token)
 {
+  self->unknown = token;
   for (guint byte = 0; byte < 256; byte++)
     if (self->byte_tokens[byte] < 0)
       self->byte_tokens[byte] = token;
+}
+
+gint32
+runnel_bpe_get_unknown (const RunnelBpe *self)
+{
+  return self->unknown;
+}
+
+gboolean
+runnel_bpe_get_whole_words (const RunnelBpe *self)
+{
+  return self->whole_words;
 }
 
 gboolean
@@ -158,29 +173,39 @@ refuse_merge (const RunnelBpe *self, const char *name, const char *what,
   return FALSE;
 }
 
-/* The ids of both parts and of what they make. The bytes of the parts are
- * written one after the other, so that the result lies there ready. */
-static gboolean
-find_parts (RunnelBpe *self, const char *left, gsize left_length,
-            const char *right, gsize right_length, gint32 ids[3])
+static guint8 *
+get_room (RunnelBpe *self, gsize room)
 {
-  gsize n, m, room;
-
-  if (!g_size_checked_add (&room, left_length, right_length))
-    return FALSE;
   if (room > self->joined_room) {
     self->joined = g_realloc (self->joined, room);
     self->joined_room = room;
   }
-  if (!runnel_byte_level_decode (left, left_length, self->joined, &n)
-      || !runnel_byte_level_decode (right, right_length, self->joined + n, &m))
-    return FALSE;
-  ids[0] = runnel_vocabulary_find (self->vocabulary, self->joined, n);
-  ids[1] = runnel_vocabulary_find (self->vocabulary, self->joined + n, m);
+  return self->joined;
+}
+
+/* The merge of the next rank; @n bytes of both parts lie joined. */
+static gboolean
+enter_merge (RunnelBpe *self, gint32 left, gint32 right, gsize n,
+             const char *name, GError **error)
+{
   /* Vocabularies are numbered as they were trained: merge by merge. */
-  ids[2] = runnel_vocabulary_find_near (self->vocabulary, self->last + 1,
-                                        self->joined, n + m);
-  return ids[0] >= 0 && ids[1] >= 0 && ids[2] >= 0;
+  gint32 result = runnel_vocabulary_find_near (
+      self->vocabulary, self->last + 1, self->joined, n);
+  Merge *merge;
+
+  if (left < 0 || right < 0 || result < 0)
+    return refuse_merge (self, name, "has a part or a result that is no token",
+                         error);
+  merge = (Merge *) find_merge (self, left, right);
+  merge->left = left;
+  merge->right = right;
+  merge->rank = self->n_merges;   /* of equal pairs the last one counts */
+  merge->result = result;
+  self->last = result;
+  self->merges[self->n_merges * 2] = left;
+  self->merges[self->n_merges * 2 + 1] = right;
+  self->n_merges++;
+  return TRUE;
 }
 
 gboolean
@@ -188,25 +213,46 @@ runnel_bpe_add_merge (RunnelBpe *self, const char *left, gsize left_length,
                       const char *right, gsize right_length, const char *name,
                       GError **error)
 {
-  gint32 ids[3];
-  Merge *merge;
+  guint8 *joined;
+  gsize n, m, room;
 
   g_assert (self->n_merges < self->room);
   if (left_length == 0 || right_length == 0)
     return refuse_merge (self, name, "has an empty part", error);
-  if (!find_parts (self, left, left_length, right, right_length, ids))
+  if (!g_size_checked_add (&room, left_length, right_length))
+    return refuse_merge (self, name, "is too long", error);
+  joined = get_room (self, room);
+  if (!runnel_byte_level_decode (left, left_length, joined, &n)
+      || !runnel_byte_level_decode (right, right_length, joined + n, &m))
     return refuse_merge (self, name, "has a part or a result that is no token",
                          error);
-  merge = (Merge *) find_merge (self, ids[0], ids[1]);
-  merge->left = ids[0];
-  merge->right = ids[1];
-  merge->rank = self->n_merges;   /* of equal pairs the last one counts */
-  merge->result = ids[2];
-  self->last = ids[2];
-  self->merges[self->n_merges * 2] = ids[0];
-  self->merges[self->n_merges * 2 + 1] = ids[1];
-  self->n_merges++;
-  return TRUE;
+  return enter_merge (
+      self, runnel_vocabulary_find (self->vocabulary, joined, n),
+      runnel_vocabulary_find (self->vocabulary, joined + n, m), n + m, name,
+      error);
+}
+
+gboolean
+runnel_bpe_add_merge_of (RunnelBpe *self, guint32 left, guint32 right,
+                         const char *name, GError **error)
+{
+  guint size = runnel_vocabulary_size (self->vocabulary);
+  const guint8 *first, *second;
+  guint8 *joined;
+  gsize n, m;
+
+  g_assert (self->n_merges < self->room);
+  if (left >= size || right >= size
+      || !runnel_vocabulary_is_findable (self->vocabulary, left)
+      || !runnel_vocabulary_is_findable (self->vocabulary, right))
+    return refuse_merge (self, name, "has a part or a result that is no token",
+                         error);
+  first = runnel_vocabulary_piece (self->vocabulary, left, &n);
+  second = runnel_vocabulary_piece (self->vocabulary, right, &m);
+  joined = get_room (self, n + m);
+  memcpy (joined, first, n);
+  memcpy (joined + n, second, m);
+  return enter_merge (self, left, right, n + m, name, error);
 }
 
 /* For the few symbols of an ordinary word, looking at all pairs each time is

@@ -52,8 +52,14 @@ gboolean runnel_bpe_add_merge (RunnelBpe *self, const char *left,
                                gsize left_length, const char *right,
                                gsize right_length, const char *name,
                                GError **error);
+/* The same by the ids of the parts. */
+gboolean runnel_bpe_add_merge_of (RunnelBpe *self, guint32 left,
+                                  guint32 right, const char *name,
+                                  GError **error);
 /* Bytes that the vocabulary lacks become @token instead of nothing. */
 void runnel_bpe_set_unknown (RunnelBpe *self, gint32 token);
+gint32 runnel_bpe_get_unknown (const RunnelBpe *self);   /* or -1 */
+gboolean runnel_bpe_get_whole_words (const RunnelBpe *self);
 gboolean runnel_bpe_has_all_bytes (const RunnelBpe *self);
 /* The pairs of ids in the order of their ranks. */
 const guint32 *runnel_bpe_merges (const RunnelBpe *self, gsize *ret_n);

@@ -119,8 +119,8 @@ runnel_tokenizer_new_from_checkpoint (RunnelCheckpoint *from, GError **error)
     return NULL;
   if (runnel_tokenizer_get_n_tokens (self) != n_vocab) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
-                 "%s: tokenizer.ggml.tokens has %u entries, but "
-                 "token_embd.weight has %u rows", runnel_checkpoint_path (from),
+                 "%s: the tokenizer has %u tokens, but token_embd.weight has "
+                 "%u rows", runnel_checkpoint_path (from),
                  runnel_tokenizer_get_n_tokens (self), n_vocab);
     return NULL;
   }

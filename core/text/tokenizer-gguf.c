@@ -215,8 +215,11 @@ read_special (RunnelTokenizerParts *parts, const RunnelGguf *gguf,
 RunnelTokenizer *
 runnel_tokenizer_new_from_gguf (const RunnelGguf *gguf, GError **error)
 {
-  g_autoptr (RunnelTokenizerParts) parts = runnel_tokenizer_parts_new ();
+  g_autoptr (RunnelTokenizerParts) parts = NULL;
 
+  if (runnel_tokenizer_is_in_package (gguf))
+    return runnel_tokenizer_new_from_package (gguf, error);
+  parts = runnel_tokenizer_parts_new ();
   if (!check_model (gguf, &parts->pre, error)
       || !read_tokens (parts, gguf, error)
       || !read_merges (parts, gguf, error)

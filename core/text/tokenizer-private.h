@@ -66,5 +66,15 @@ void runnel_tokenizer_parts_add_stop (RunnelTokenizerParts *self,
 gint32 runnel_tokenizer_parts_find (const RunnelTokenizerParts *self,
                                     const char *text, gsize length);
 RunnelTokenizer *runnel_tokenizer_new_take (RunnelTokenizerParts *parts);
+const RunnelTokenizerParts *
+runnel_tokenizer_get_parts (RunnelTokenizer *self);
+
+/* As a package holds it; see docs/package.md. */
+gboolean runnel_tokenizer_write_package (RunnelTokenizer *self,
+                                         RunnelGgufWriter *writer,
+                                         GError **error);
+gboolean runnel_tokenizer_is_in_package (const RunnelGguf *gguf);
+RunnelTokenizer *runnel_tokenizer_new_from_package (const RunnelGguf *gguf,
+                                                    GError **error);
 
 G_END_DECLS

@@ -180,6 +180,12 @@ runnel_tokenizer_new_take (RunnelTokenizerParts *parts)
   return self;
 }
 
+const RunnelTokenizerParts *
+runnel_tokenizer_get_parts (RunnelTokenizer *self)
+{
+  return self->parts;
+}
+
 /* One call of encode. */
 typedef struct {
   const RunnelTokenizer *self;

@@ -9,9 +9,6 @@
 #include "../error.h"
 #include "byte-level.h"
 
-/* Set in types: the token is in the table. */
-#define FINDABLE 0x80
-
 typedef struct {
   guint32 hash;
   guint32 token;   /* 1 + id; 0: empty */
@@ -20,7 +17,7 @@ typedef struct {
 struct _RunnelVocabulary {
   guint n;
   gsize longest;
-  guint8 *types;
+  guint8 *types;      /* with RUNNEL_TOKEN_FINDABLE: is in the table */
   guint32 *offsets;   /* n + 1, into bytes */
   guint8 *bytes;
   guint64 seed;       /* so that a file cannot choose its collisions */
@@ -114,7 +111,7 @@ gint32
 runnel_vocabulary_find_near (const RunnelVocabulary *self, guint guess,
                              const guint8 *bytes, gsize length)
 {
-  if (guess < self->n && (self->types[guess] & FINDABLE)
+  if (guess < self->n && (self->types[guess] & RUNNEL_TOKEN_FINDABLE)
       && same_bytes (self, guess, bytes, length))
     return guess;
   return runnel_vocabulary_find (self, bytes, length);
@@ -188,11 +185,11 @@ add_token (RunnelVocabulary *self, guint id, const RunnelTokenText *token,
     if (runnel_vocabulary_type (self, slot->token - 1)
         != RUNNEL_TOKEN_USER_DEFINED)
       return refuse (error, name, id, "has the bytes of an earlier token");
-    self->types[slot->token - 1] &= ~FINDABLE;
+    self->types[slot->token - 1] &= ~RUNNEL_TOKEN_FINDABLE;
   }
   slot->hash = hash;
   slot->token = id + 1;
-  self->types[id] |= FINDABLE;
+  self->types[id] |= RUNNEL_TOKEN_FINDABLE;
   return TRUE;
 }
 
@@ -215,32 +212,26 @@ runnel_token_text_set (RunnelTokenText *tokens, gsize id, const char *text,
   return TRUE;
 }
 
-RunnelVocabulary *
-runnel_vocabulary_new (const RunnelTokenText *tokens, gsize n,
-                       const char *name, GError **error)
+static gboolean
+check_size (gsize n, const char *name, GError **error)
 {
-  g_autoptr (RunnelVocabulary) self = NULL;
-  gsize total = 0, n_slots = 16;
+  if (n > 0 && n <= RUNNEL_MAX_TOKENS)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
+               "%s: the vocabulary has %" G_GSIZE_FORMAT
+               " tokens; 1 to %u are supported", name, n, RUNNEL_MAX_TOKENS);
+  return FALSE;
+}
 
-  if (n == 0 || n > RUNNEL_MAX_TOKENS) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
-                 "%s: the vocabulary has %" G_GSIZE_FORMAT
-                 " tokens; 1 to %u are supported", name, n, RUNNEL_MAX_TOKENS);
-    return NULL;
-  }
-  for (gsize i = 0; i < n; i++) {
-    if (!g_size_checked_add (&total, total, tokens[i].length)
-        || total > G_MAXINT32) {
-      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
-                   "%s: the tokens have more than %d bytes in all", name,
-                   G_MAXINT32);
-      return NULL;
-    }
-  }
+/* Room for @n tokens of @total bytes. */
+static RunnelVocabulary *
+vocabulary_new (gsize n, gsize total)
+{
+  RunnelVocabulary *self = g_new0 (RunnelVocabulary, 1);
+  gsize n_slots = 16;
+
   while (n_slots < n + n / 2)
     n_slots *= 2;
-
-  self = g_new0 (RunnelVocabulary, 1);
   self->n = n;
   self->types = g_malloc0 (n);
   self->offsets = g_new0 (guint32, n + 1);
@@ -248,8 +239,94 @@ runnel_vocabulary_new (const RunnelTokenText *tokens, gsize n,
   self->seed = (guint64) g_random_int () << 32 | g_random_int ();
   self->mask = n_slots - 1;
   self->slots = g_new0 (Slot, n_slots);
+  return self;
+}
+
+static gboolean
+add_up (gsize *total, gsize length, const char *name, GError **error)
+{
+  if (g_size_checked_add (total, *total, length) && *total <= G_MAXINT32)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
+               "%s: the tokens have more than %d bytes in all", name,
+               G_MAXINT32);
+  return FALSE;
+}
+
+RunnelVocabulary *
+runnel_vocabulary_new (const RunnelTokenText *tokens, gsize n,
+                       const char *name, GError **error)
+{
+  g_autoptr (RunnelVocabulary) self = NULL;
+  gsize total = 0;
+
+  if (!check_size (n, name, error))
+    return NULL;
+  for (gsize i = 0; i < n; i++)
+    if (!add_up (&total, tokens[i].length, name, error))
+      return NULL;
+  self = vocabulary_new (n, total);
   for (gsize i = 0; i < n; i++)
     if (!add_token (self, i, &tokens[i], name, error))
+      return NULL;
+  return g_steal_pointer (&self);
+}
+
+/* A token whose bytes are in place already. */
+static gboolean
+add_piece (RunnelVocabulary *self, guint id, gsize length, guint8 type_byte,
+           const char *name, GError **error)
+{
+  guint type = type_byte & ~RUNNEL_TOKEN_FINDABLE;
+  const guint8 *piece = self->bytes + self->offsets[id];
+  guint32 hash;
+  Slot *slot;
+
+  if (type < RUNNEL_TOKEN_NORMAL || type > RUNNEL_TOKEN_BYTE)
+    return refuse (error, name, id, "has a type that is not 1 to 6");
+  if (length == 0 && type != RUNNEL_TOKEN_UNUSED)
+    return refuse (error, name, id, "is empty");
+  self->offsets[id + 1] = self->offsets[id] + length;
+  self->types[id] = type_byte;
+  self->longest = MAX (self->longest, length);
+  if ((type_byte & RUNNEL_TOKEN_FINDABLE) == 0)
+    return TRUE;
+  if (type != RUNNEL_TOKEN_NORMAL && type != RUNNEL_TOKEN_USER_DEFINED
+      && type != RUNNEL_TOKEN_BYTE)
+    return refuse (error, name, id, "is of a type that merging cannot end in");
+  slot = find_slot (self, piece, length, &hash);
+  if (slot->token != 0)
+    return refuse (error, name, id, "has the bytes of an earlier token");
+  slot->hash = hash;
+  slot->token = id + 1;
+  return TRUE;
+}
+
+RunnelVocabulary *
+runnel_vocabulary_new_from_pieces (const guint8 *pieces, gsize size,
+                                   const guint16 *lengths,
+                                   const guint8 *types, gsize n,
+                                   const char *name, GError **error)
+{
+  g_autoptr (RunnelVocabulary) self = NULL;
+  gsize total = 0;
+
+  if (!check_size (n, name, error))
+    return NULL;
+  for (gsize i = 0; i < n; i++)
+    if (!add_up (&total, lengths[i], name, error))
+      return NULL;
+  if (total != size) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+                 "%s: the lengths of the tokens add up to %" G_GSIZE_FORMAT
+                 ", but there are %" G_GSIZE_FORMAT " bytes", name, total,
+                 size);
+    return NULL;
+  }
+  self = vocabulary_new (n, total);
+  memcpy (self->bytes, pieces, size);
+  for (gsize i = 0; i < n; i++)
+    if (!add_piece (self, i, lengths[i], types[i], name, error))
       return NULL;
   return g_steal_pointer (&self);
 }
@@ -286,8 +363,14 @@ runnel_vocabulary_piece (const RunnelVocabulary *self, guint token,
   return self->bytes + start;
 }
 
+gboolean
+runnel_vocabulary_is_findable (const RunnelVocabulary *self, guint token)
+{
+  return (self->types[token] & RUNNEL_TOKEN_FINDABLE) != 0;
+}
+
 RunnelTokenType
 runnel_vocabulary_type (const RunnelVocabulary *self, guint token)
 {
-  return (RunnelTokenType) (self->types[token] & ~FINDABLE);
+  return (RunnelTokenType) (self->types[token] & ~RUNNEL_TOKEN_FINDABLE);
 }

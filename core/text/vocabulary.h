@@ -36,6 +36,7 @@ gboolean runnel_token_text_set (RunnelTokenText *tokens, gsize id,
                                 const char *text, gsize length,
                                 RunnelTokenType type, const char *name,
                                 GError **error);
+#define RUNNEL_TOKEN_FINDABLE 0x80
 
 typedef struct _RunnelVocabulary RunnelVocabulary;
 
@@ -43,6 +44,14 @@ typedef struct _RunnelVocabulary RunnelVocabulary;
 RunnelVocabulary *runnel_vocabulary_new (const RunnelTokenText *tokens,
                                          gsize n, const char *name,
                                          GError **error);
+/* From the bytes of the tokens: @lengths[i] of them each, one after the other
+ * in @pieces, @size in all. @types: a RunnelTokenType each, and
+ * RUNNEL_TOKEN_FINDABLE where merging may end in the token. */
+RunnelVocabulary *
+runnel_vocabulary_new_from_pieces (const guint8 *pieces, gsize size,
+                                   const guint16 *lengths,
+                                   const guint8 *types, gsize n,
+                                   const char *name, GError **error);
 void runnel_vocabulary_free (RunnelVocabulary *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelVocabulary, runnel_vocabulary_free)
 
@@ -52,6 +61,9 @@ gsize runnel_vocabulary_longest (const RunnelVocabulary *self);
 const guint8 *runnel_vocabulary_piece (const RunnelVocabulary *self,
                                        guint token, gsize *length);
 RunnelTokenType runnel_vocabulary_type (const RunnelVocabulary *self,
+                                        guint token);
+/* Whether merging may end in it. */
+gboolean runnel_vocabulary_is_findable (const RunnelVocabulary *self,
                                         guint token);
 /* The token that merging may end in and whose bytes these are, or -1. */
 gint32 runnel_vocabulary_find (const RunnelVocabulary *self,

@@ -202,9 +202,70 @@ print_tensors (GVariant *tensors)
       g_string_append_printf (shape, i > 0 ? " x %" G_GUINT64_FORMAT
           : "%" G_GUINT64_FORMAT, size);
     }
-    printf ("%-32s %-5s %-16s %11" G_GUINT64_FORMAT "\n", plain, type,
+    printf ("%-32s %-15s %-16s %11" G_GUINT64_FORMAT "\n", plain, type,
         shape->str, bytes);
   }
+}
+
+static void
+print_sources (GVariant *package)
+{
+  g_autoptr (GVariant) files = g_variant_lookup_value (package,
+      "source_files", G_VARIANT_TYPE ("a(ss)"));
+  GVariantIter iter;
+  const char *name, *digest;
+
+  printf ("  made of        %s\n", get_string (package, "source_format"));
+  g_variant_iter_init (&iter, files);
+  while (g_variant_iter_loop (&iter, "(&s&s)", &name, &digest)) {
+    g_autofree char *plain = report_make_plain (name);
+
+    printf ("    %s\n      sha256     %s\n", plain, digest);
+  }
+}
+
+/* How much was lost, by the type that it was before. */
+static void
+print_record (GVariant *package)
+{
+  g_autoptr (GVariant) record = g_variant_lookup_value (package, "record",
+      G_VARIANT_TYPE ("a(ssbd)"));
+  GVariantIter iter;
+  gboolean lossless;
+  double error, largest = 0;
+  guint n_lossless = 0;
+
+  g_variant_iter_init (&iter, record);
+  while (g_variant_iter_next (&iter, "(&s&sbd)", NULL, NULL, &lossless,
+          &error)) {
+    n_lossless += lossless;
+    largest = MAX (largest, error);
+  }
+  printf ("  lossless       %u of %" G_GSIZE_FORMAT " tensors", n_lossless,
+      g_variant_n_children (record));
+  if (largest > 0)
+    printf (", largest relative error of the others %.4f", largest);
+  printf ("\n");
+}
+
+static void
+print_package (GVariant *description)
+{
+  g_autoptr (GVariant) package = g_variant_lookup_value (description,
+      "package", G_VARIANT_TYPE_VARDICT);
+  g_autofree char *license = NULL, *generation = NULL;
+
+  if (package == NULL)
+    return;
+  license = report_make_plain (get_string (package, "license"));
+  generation = report_make_plain (get_string (package, "generation_config"));
+  printf ("package\n  sha256         %s\n  licence        %s\n",
+      get_string (package, "sha256"),
+      *license != '\0' ? license : "not said");
+  print_sources (package);
+  print_record (package);
+  if (*generation != '\0')
+    printf ("  sampling       %s\n", generation);
 }
 
 static void
@@ -227,6 +288,7 @@ print_text (GVariant *description, RunnelTokenizer *tokenizer)
   print_shape (description);
   print_types (description, tensors);
   print_tokenizer (tokenizer);
+  print_package (description);
   if (show_tensors)
     print_tensors (tensors);
 }
@@ -320,9 +382,9 @@ const Verb verb_inspect = {
   .name = "inspect",
   .parameters = "[FILE]",
   .summary = "What a model file holds",
-  .details = "FILE is a GGUF file, a Hugging Face folder or a .safetensors "
-    "file in one, or\nthe folder of an MNN package. Only its header and "
-    "vocabulary are read.",
+  .details = "FILE is a package, a GGUF file, a Hugging Face folder or a "
+    ".safetensors file\nin one, or the folder of an MNN package. Only its "
+    "header and vocabulary are read.",
   .uses = USES_MODEL | USES_JSON,
   .max_arguments = 1,
   .entries = entries,

@@ -33,15 +33,29 @@ get_load_mode (const Options *options, RunnelLoadMode *ret_mode,
   return TRUE;
 }
 
+static gboolean
+verify (RunnelModel *model, GError **error)
+{
+  gboolean good = runnel_model_verify (model, report_progress_fraction,
+      "Verifying the model", NULL, error);
+
+  report_progress_end ();
+  return good;
+}
+
 RunnelModel *
 loading_open_model (const Options *options, GError **error)
 {
+  g_autoptr (RunnelModel) model = NULL;
   RunnelLoadMode mode;
 
   if (!loading_check_model (options, error)
       || !get_load_mode (options, &mode, error))
     return NULL;
-  return runnel_model_open (options->model, mode, error);
+  model = runnel_model_open (options->model, mode, error);
+  if (model == NULL || (options->verify && !verify (model, error)))
+    return NULL;
+  return g_steal_pointer (&model);
 }
 
 RunnelBackend *

@@ -14,9 +14,10 @@
 #include "verb.h"
 
 static const Verb *const verbs[] = {
-  &verb_run, &verb_chat, &verb_inspect, &verb_tokenize, &verb_detokenize,
-  &verb_render, &verb_logits, &verb_perplexity, &verb_compare, &verb_bench,
-  &verb_graph, &verb_make_model,
+  &verb_run, &verb_chat, &verb_convert, &verb_verify, &verb_inspect,
+  &verb_tokenize, &verb_detokenize, &verb_render, &verb_logits,
+  &verb_perplexity, &verb_compare, &verb_bench, &verb_graph,
+  &verb_make_model,
 };
 
 static void

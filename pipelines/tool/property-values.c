@@ -271,6 +271,8 @@ apply_model (GPtrArray *elements, const Options *options, GError **error)
     if (!element_is (element, "lmtokenize")
         && !element_is (element, "lmgenerate"))
       continue;
+    if (options->verify)
+      g_object_set (element, "verify", TRUE, NULL);
     g_object_get (element, "model", &model, NULL);
     if (model != NULL && !options->model_given)
       continue;

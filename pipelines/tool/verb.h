@@ -29,6 +29,7 @@ typedef enum {
 typedef struct {
   char *model;            /* -m, or else the environment; may be NULL */
   gboolean model_given;   /* by -m */
+  gboolean verify;        /* the model, before it is used */
   int threads;            /* 0: by the machine */
   char *kernels;          /* NULL: the best */
   char *kv_type;          /* NULL: f16; else a type there is */
@@ -52,9 +53,9 @@ typedef struct {
   int (*run) (const Options *options);
 } Verb;
 
-extern const Verb verb_bench, verb_chat, verb_compare, verb_detokenize,
-    verb_graph, verb_inspect, verb_logits, verb_make_model, verb_perplexity,
-    verb_render, verb_run, verb_tokenize;
+extern const Verb verb_bench, verb_chat, verb_compare, verb_convert,
+    verb_detokenize, verb_graph, verb_inspect, verb_logits, verb_make_model,
+    verb_perplexity, verb_render, verb_run, verb_tokenize, verb_verify;
 
 /* Fills @options. Returns FALSE with *ret_status set when there is nothing
  * more to do: help was shown, or the usage was wrong. */

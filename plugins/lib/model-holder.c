@@ -13,6 +13,7 @@ GST_DEBUG_CATEGORY_STATIC (model_holder_debug);
 enum {
   PROP_MODEL = 0x100,
   PROP_LOAD_MODE,
+  PROP_VERIFY,
   PROP_BACKEND,
   PROP_THREADS,
   PROP_KERNELS,
@@ -43,6 +44,7 @@ struct _GstLmModelHolder {
   /* Properties; under lock */
   gchar *path;
   RunnelLoadMode load_mode;
+  gboolean verify;
   GstLmBackend backend;
   guint threads;
   GstLmKernels kernels;
@@ -73,6 +75,7 @@ typedef struct {
   RunnelModel *model;
   GCancellable *cancellable;
   GstLmModelParts parts;
+  gboolean verify;
   GstLmBackend backend;
   guint threads;
   GstLmKernels kernels;
@@ -160,12 +163,14 @@ load_thread (gpointer user_data)
   g_autoptr (LoadJob) job = user_data;
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelEngine) engine = NULL;
-  RunnelTokenizer *tokenizer;
+  RunnelTokenizer *tokenizer = NULL;
   const gchar *name = runnel_model_get_name (job->model);
   g_autofree gchar *text = g_strdup_printf ("Loading %s", name);
 
   post_progress (job, GST_PROGRESS_TYPE_START, text);
-  tokenizer = runnel_model_get_tokenizer (job->model, &error);
+  if (!job->verify || runnel_model_verify (job->model, NULL, NULL,
+                                           job->cancellable, &error))
+    tokenizer = runnel_model_get_tokenizer (job->model, &error);
   if (tokenizer != NULL && (job->parts & GST_LM_MODEL_PART_ENGINE) != 0)
     engine = load_engine (job, &error);
 
@@ -221,6 +226,7 @@ start_load (GstLmModelHolder *self, RunnelModel *model)
   job->model = g_object_ref (model);
   job->cancellable = g_object_ref (self->cancellable);
   job->parts = self->parts;
+  job->verify = self->verify;
   job->backend = self->backend;
   job->threads = self->threads;
   job->kernels = self->kernels;
@@ -615,8 +621,8 @@ install_engine_properties (GObjectClass *klass)
  * @klass: an element class
  * @parts: what it needs of a model
  *
- * Installs `model` and `load-mode`, and for engines `backend`, `threads`,
- * `kernels` and `kv-type`, with ids from 0x100 on.
+ * Installs `model`, `load-mode` and `verify`, and for engines `backend`,
+ * `threads`, `kernels` and `kv-type`, with ids from 0x100 on.
  *
  * Since: 0.1
  */
@@ -637,6 +643,12 @@ gst_lm_model_holder_install_properties (GObjectClass *klass,
                          "outlives a file that is cut while it is in use",
                          RUNNEL_TYPE_LOAD_MODE, DEFAULT_LOAD_MODE,
                          READY_FLAGS));
+  g_object_class_install_property (
+      klass, PROP_VERIFY,
+      g_param_spec_boolean ("verify", "Verify",
+                            "Compare the model with the digests it holds "
+                            "while it is loaded; only packages have them",
+                            FALSE, READY_FLAGS));
   if ((parts & GST_LM_MODEL_PART_ENGINE) != 0)
     install_engine_properties (klass);
 }
@@ -669,6 +681,9 @@ gst_lm_model_holder_set_property (GstLmModelHolder *self, guint prop_id,
       break;
     case PROP_LOAD_MODE:
       self->load_mode = g_value_get_enum (value);
+      break;
+    case PROP_VERIFY:
+      self->verify = g_value_get_boolean (value);
       break;
     case PROP_BACKEND:
       self->backend = g_value_get_enum (value);
@@ -717,6 +732,9 @@ gst_lm_model_holder_get_property (GstLmModelHolder *self, guint prop_id,
       break;
     case PROP_LOAD_MODE:
       g_value_set_enum (value, self->load_mode);
+      break;
+    case PROP_VERIFY:
+      g_value_set_boolean (value, self->verify);
       break;
     case PROP_BACKEND:
       g_value_set_enum (value, self->backend);

@@ -66,10 +66,11 @@ def bad (status, *arguments, says, **options):
     assert re.search (says, result.err), (arguments, says, result.err)
 
 
-VERBS = ['run', 'chat', 'inspect', 'tokenize', 'detokenize', 'render',
-         'logits', 'perplexity', 'bench', 'graph', 'compare', 'make-model']
+VERBS = ['run', 'chat', 'convert', 'verify', 'inspect', 'tokenize',
+         'detokenize', 'render', 'logits', 'perplexity', 'bench', 'graph',
+         'compare', 'make-model']
 # Those that are not about one model.
-NO_MODEL = ['graph', 'compare', 'make-model']
+NO_MODEL = ['convert', 'graph', 'compare', 'make-model']
 
 
 def test_help ():
@@ -109,6 +110,46 @@ def test_common_options ():
         == good ('tokenize', 'a', env={'RUNNEL_MODEL': tiny})
     # -m counts before the environment.
     assert good ('tokenize', 'a', '-m', tiny, env={'RUNNEL_MODEL': '/none'})
+
+
+def test_convert ():
+    package = os.path.join (folder.name, 'tiny.runnel')
+    report = good ('convert', tiny, package)
+    assert 'INT4_32_OFFSET' in report and 'lossless' in report
+    assert 'all digests agree' in good ('verify', package)
+    assert 'all digests agree' in good ('verify', '-m', package)
+    ids = ['--ids', '5,6,7', '-a']
+    expected = json.loads (good ('logits', '-m', tiny, *ids))
+    logits = json.loads (good ('logits', '-m', package, '--verify', *ids))
+    assert logits['logits'] == expected['logits']
+    assert good ('tokenize', '-m', package, 'the user and') \
+        == good ('tokenize', '-m', tiny, 'the user and')
+    text = good ('inspect', package)
+    for word in ['Runnel package', 'tiny.gguf', 'sha256', 'lossless']:
+        assert word in text, word
+    described = json.loads (good ('inspect', '--json', package))['package']
+    assert all (row[2] for row in described['record'])
+    with open (package, 'r+b') as file:
+        file.seek (-64, os.SEEK_END)
+        file.write (b'?')
+    bad (1, 'verify', package, says="tensor 'output_norm.weight' differs")
+    bad (1, 'logits', '--verify', '-m', package, *ids, says='output_norm')
+    bad (1, 'run', '--verify', '-m', package, 'a', says='output_norm')
+    good ('logits', '-m', package, *ids)
+    bad (1, 'verify', tiny, says='has no digests')
+    bad (1, 'logits', '--verify', '-m', tiny, *ids, says='has no digests')
+    other = os.path.join (folder.name, 'other.runnel')
+    report = json.loads (good ('convert', tiny, other, '--json', '--type',
+                               'int8', '--keep', 'token_embd*=f16'))
+    types = {row[0]: row[2] for row in report['tensors']}
+    assert types['token_embd.weight'] == 'F16'
+    assert types['blk.0.attn_q.weight'] == 'INT8_32_OFFSET'
+    bad (2, 'convert', tiny, says='a place for the package')
+    bad (2, 'convert', tiny, other, '--type', 'int5', says="'int5' is no type")
+    bad (2, 'convert', tiny, other, '--group', '48', says='neither 32 nor 64')
+    bad (2, 'convert', tiny, other, '--keep', 'x', says='PATTERN=TYPE')
+    bad (1, 'convert', tiny, tiny, says='is what the package is made of')
+    bad (1, 'convert', '/no/such/file', other, says='/no/such/file')
 
 
 def test_inspect ():

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "backends/cpu/kernels.h"
+#include "formats/converter.h"
 #include "model/batch.h"
 #include "tiny-model.h"
 
@@ -258,7 +259,26 @@ typedef struct {
   TinyModel model;
   RunnelKvType kv_type;
   gboolean product;
+  gboolean packaged;   /* a package of it has to give what it gives */
 } Case;
+
+/* From here on the model is the package of the one at @path. */
+static void
+use_package (Fixture *f, const char *path)
+{
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  g_autofree char *package = g_strconcat (path, ".runnel", NULL);
+  g_autoptr (GVariant) report = NULL;
+  g_autoptr (GError) error = NULL;
+
+  report = runnel_converter_convert (converter, path, package, NULL, NULL,
+      NULL, &error);
+  g_assert_no_error (error);
+  g_object_unref (f->model);
+  f->model = runnel_model_open (package, RUNNEL_LOAD_MODE_MAP, &error);
+  g_assert_no_error (error);
+  g_unlink (package);
+}
 
 static void
 test_case (gconstpointer data)
@@ -269,8 +289,10 @@ test_case (gconstpointer data)
 
   g_test_message ("seed %d", SEED);
   init_fixture (&f, path, MAX_PROMPT);
-  g_unlink (path);
   compute_expected (&f, "scalar", c->kv_type);
+  if (c->packaged)
+    use_package (&f, path);
+  g_unlink (path);
   if (c->product)
     check_product (&f, c->kv_type);
   else
@@ -280,7 +302,8 @@ test_case (gconstpointer data)
 
 static void
 add_case (const char *name, const char *architecture, RunnelTensorType type,
-          gboolean tied, RunnelKvType kv_type, gboolean product)
+          gboolean tied, RunnelKvType kv_type, gboolean product,
+          gboolean packaged)
 {
   TinyModel model = TINY_MODEL_DEFAULT;
   g_autofree char *path = g_strdup_printf ("/exactness/%s/%s", name,
@@ -295,6 +318,7 @@ add_case (const char *name, const char *architecture, RunnelTensorType type,
   c->model = model;
   c->kv_type = kv_type;
   c->product = product;
+  c->packaged = packaged;
   g_test_add_data_func_full (path, c, test_case, g_free);
 }
 
@@ -348,14 +372,14 @@ main (int argc, char **argv)
 
   g_test_init (&argc, &argv, NULL);
   add_case ("product/llama", "llama", RUNNEL_TENSOR_Q4_1, TRUE,
-      RUNNEL_KV_TYPE_F16, TRUE);
+      RUNNEL_KV_TYPE_F16, TRUE, TRUE);
   add_case ("product/qwen2", "qwen2", RUNNEL_TENSOR_Q8_0, FALSE,
-      RUNNEL_KV_TYPE_F16, TRUE);
+      RUNNEL_KV_TYPE_F16, TRUE, FALSE);
   add_case ("product/qwen3", "qwen3", RUNNEL_TENSOR_Q4_0, TRUE,
-      RUNNEL_KV_TYPE_INT8, TRUE);
+      RUNNEL_KV_TYPE_INT8, TRUE, FALSE);
   for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     add_case ("types", i % 2 == 0 ? "qwen3" : "llama", types[i], i % 3 == 0,
-        kv_types[i % G_N_ELEMENTS (kv_types)], FALSE);
+        kv_types[i % G_N_ELEMENTS (kv_types)], FALSE, FALSE);
   g_test_add_func ("/default-model", test_default_model);
   return g_test_run ();
 }

@@ -1,0 +1,215 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <runnel.h>
+
+#include "interruptible.h"
+#include "json-output.h"
+#include "report.h"
+#include "verb.h"
+
+static char *type_name;
+static int group;
+static char **kept;
+
+static const GOptionEntry entries[] = {
+  { "type", 0, 0, G_OPTION_ARG_STRING, &type_name,
+    "What becomes of matrices: auto, int4, int8, f16 or source (default: "
+    "auto)", "TYPE" },
+  { "group", 0, 0, G_OPTION_ARG_INT, &group,
+    "Columns that share a scale: 32 or 64 (default: as it fits)", "N" },
+  { "keep", 0, 0, G_OPTION_ARG_STRING_ARRAY, &kept,
+    "Another type for the tensors whose names fit, such as "
+    "'token_embd*=int8'; may be repeated", "PATTERN=TYPE" },
+  G_OPTION_ENTRY_NULL
+};
+
+static gboolean
+parse_type (const char *option, const char *name, RunnelPackageType *ret,
+            GError **error)
+{
+  GEnumClass *types = g_type_class_ref (RUNNEL_TYPE_PACKAGE_TYPE);
+  const GEnumValue *found = g_enum_get_value_by_nick (types, name);
+
+  if (found != NULL)
+    *ret = found->value;
+  else
+    report_set_usage (error, "%s: '%s' is no type (auto, int4, int8, f16 and "
+        "source are)", option, name);
+  g_type_class_unref (types);
+  return found != NULL;
+}
+
+static gboolean
+add_kept (RunnelConverter *converter, GError **error)
+{
+  for (char **rule = kept; rule != NULL && *rule != NULL; rule++) {
+    const char *equals = strrchr (*rule, '=');
+    g_autofree char *pattern = NULL;
+    RunnelPackageType type;
+
+    if (equals == NULL || equals == *rule) {
+      report_set_usage (error, "--keep: '%s' is not PATTERN=TYPE", *rule);
+      return FALSE;
+    }
+    if (!parse_type ("--keep", equals + 1, &type, error))
+      return FALSE;
+    pattern = g_strndup (*rule, equals - *rule);
+    runnel_converter_keep (converter, pattern, type);
+  }
+  return TRUE;
+}
+
+static RunnelConverter *
+make_converter (GError **error)
+{
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  RunnelPackageType type = RUNNEL_PACKAGE_TYPE_AUTO;
+
+  if (type_name != NULL && !parse_type ("--type", type_name, &type, error))
+    return NULL;
+  if (group != 0 && group != 32 && group != 64) {
+    report_set_usage (error, "--group: %d is neither 32 nor 64", group);
+    return NULL;
+  }
+  g_object_set (converter, "type", type, "group", (guint) group, NULL);
+  return add_kept (converter, error) ? g_steal_pointer (&converter) : NULL;
+}
+
+/* ---- The report -------------------------------------------------------------- */
+
+static guint64
+get_uint64 (GVariant *report, const char *key)
+{
+  guint64 value = 0;
+
+  g_variant_lookup (report, key, "t", &value);
+  return value;
+}
+
+static void
+print_tensors (GVariant *tensors, guint64 *ret_source, guint64 *ret_bytes)
+{
+  GVariantIter iter;
+  const char *name, *source, *type;
+  gboolean lossless;
+  double error;
+  guint64 source_bytes, bytes;
+
+  g_variant_iter_init (&iter, tensors);
+  while (g_variant_iter_loop (&iter, "(&s&s&sbdtt)", &name, &source, &type,
+          &lossless, &error, &source_bytes, &bytes)) {
+    g_autofree char *plain = report_make_plain (name);
+
+    printf ("%-28s %-5s -> %-15s ", plain, source, type);
+    if (lossless)
+      printf ("lossless    ");
+    else
+      printf ("error %.4f ", error);
+    printf ("%11" G_GUINT64_FORMAT "\n", bytes);
+    *ret_source += source_bytes;
+    *ret_bytes += bytes;
+  }
+}
+
+static void
+print_report (GVariant *report)
+{
+  g_autoptr (GVariant) tensors
+      = g_variant_lookup_value (report, "tensors", NULL);
+  gboolean was_embedding = FALSE;
+  guint n_tensors = 0, n_lossless = 0;
+  guint64 source = 0, bytes = 0;
+  const char *output = "";
+
+  g_variant_lookup (report, "n_tensors", "u", &n_tensors);
+  g_variant_lookup (report, "n_lossless", "u", &n_lossless);
+  g_variant_lookup (report, "output_was_embedding", "b", &was_embedding);
+  g_variant_lookup (report, "output", "&s", &output);
+  print_tensors (tensors, &source, &bytes);
+  if (was_embedding)
+    printf ("output.weight is token_embd.weight once more: stored once\n");
+  printf ("%u tensors, %u lossless, %.2f MB of %.2f MB in the source\n"
+      "%s: %" G_GUINT64_FORMAT " bytes\n", n_tensors, n_lossless, bytes / 1e6,
+      source / 1e6, output, get_uint64 (report, "bytes"));
+}
+
+static void
+print_json (GVariant *report)
+{
+  g_auto (JsonOutput) json = JSON_OUTPUT_INIT;
+
+  json_add_variant (&json, NULL, report);
+  json_print (&json);
+}
+
+/* ---- The work ---------------------------------------------------------------- */
+
+typedef struct {
+  RunnelConverter *converter;
+  const char *input, *output;
+  GVariant *report;
+  GError *error;
+} Work;
+
+static void
+convert (GCancellable *cancellable, gpointer data)
+{
+  Work *work = data;
+
+  work->report = runnel_converter_convert (work->converter, work->input,
+      work->output, report_progress_fraction, "Converting", cancellable,
+      &work->error);
+}
+
+static int
+run (const Options *options)
+{
+  g_autoptr (RunnelConverter) converter = NULL;
+  g_autoptr (GVariant) report = NULL;
+  g_autoptr (GError) error = NULL;
+  Work work = { NULL };
+
+  if (options->n_arguments < 2)
+    report_set_usage (&error, "a model and a place for the package are "
+        "needed");
+  converter = error == NULL ? make_converter (&error) : NULL;
+  if (converter == NULL)
+    return report_error (error);
+  /* A limit on the size of files is then an error like a full disk. */
+  signal (SIGXFSZ, SIG_IGN);
+  work.converter = converter;
+  work.input = options->arguments[0];
+  work.output = options->arguments[1];
+  interruptible_run (convert, &work);
+  report_progress_end ();
+  report = work.report;
+  error = work.error;
+  if (report == NULL)
+    return report_error (error);
+  if (options->json)
+    print_json (report);
+  else
+    print_report (report);
+  return EXIT_OK;
+}
+
+const Verb verb_convert = {
+  .name = "convert",
+  .parameters = "IN OUT",
+  .summary = "Make a package of a model: one file, used where it lies",
+  .details = "IN is a GGUF file, a Hugging Face folder, or a .safetensors "
+    "file in one. Weights that\nare quantised already keep their codes and "
+    "scales with --type auto, which is proven\nfor each tensor; floats become "
+    "4-bit codes with groups of 64.\n\n"
+    "  runnel convert model.gguf model.runnel",
+  .uses = USES_JSON,
+  .max_arguments = 2,
+  .entries = entries,
+  .run = run,
+};
