@@ -59,6 +59,14 @@ runnel_moments_add (RunnelMoments *self, float *rows, guint n_rows)
           rows + row * stride + c, stride, MIN (BLOCK, self->columns - c));
 }
 
+float
+runnel_moments_get_square (const RunnelMoments *self, guint column)
+{
+  const gsize block = column / BLOCK, i = column % BLOCK;
+
+  return self->sums[(block * BLOCK + i) * BLOCK + i];
+}
+
 /* The lower triangle C of H = C'·C, in place of the upper triangle of H,
  * mirrored: a Cholesky factorisation from the last column on. */
 static void

@@ -26,6 +26,8 @@ void runnel_moments_clear (RunnelMoments *self);
 /* Adds @n_rows rows, [n_rows + 3][columns]: the three at the end are room that
  * is written. */
 void runnel_moments_add (RunnelMoments *self, float *rows, guint n_rows);
+/* The sum of squares of a column. */
+float runnel_moments_get_square (const RunnelMoments *self, guint column);
 /* The factors that a quantiser wants (RunnelFeedback), to be freed. */
 float *runnel_moments_make_factors (const RunnelMoments *self);
 

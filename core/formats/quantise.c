@@ -444,6 +444,24 @@ quantise_in_order (const Block *block, int first, Group *group,
   }
 }
 
+/* Takes what a group's codes lose from the columns behind the group, four
+ * errors at a time. */
+static void
+spread_errors (const Block *block, int first, int n,
+               const float errors[MAX_GROUP], float *restrict x)
+{
+  const size_t stride = block->block;
+
+  for (int c = 0; c < n; c += 4) {
+    const float *factor = block->factor + (size_t) (first + c) * stride;
+    const float *e = errors + c;
+
+    for (int k = first + n; k < block->n; k++)
+      x[k] -= (e[0] * factor[k] + e[1] * factor[stride + k])
+          + (e[2] * factor[2 * stride + k] + e[3] * factor[3 * stride + k]);
+  }
+}
+
 static void
 quantise_group (const Block *block, RunnelTileForm form, int first, int n,
                 uint8_t *at)
@@ -468,13 +486,7 @@ quantise_group (const Block *block, RunnelTileForm form, int first, int n,
     fit = fit_group (&group);
     quantise_in_order (block, first, &group, &fit, block->rows[row], errors);
     put_group (form, &group, &fit, row, at);
-    for (int c = 0; c < n; c++) {
-      const float *factor
-          = block->factor + (size_t) (first + c) * block->block;
-
-      for (int k = first + n; k < block->n; k++)
-        block->rows[row][k] -= errors[c] * factor[k];
-    }
+    spread_errors (block, first, n, errors, block->rows[row]);
   }
 }
 

@@ -287,6 +287,41 @@ find_moments (const RunnelCalibration *self, const char *tensor,
   return layer < self->n_layers;
 }
 
+/**
+ * runnel_calibration_dup_importance:
+ * @self: a calibration
+ * @tensor: the name of a matrix by GGUF's convention
+ * @n_columns: (out): the number of values
+ *
+ * How much an error in a column of a matrix weighs: the mean square of what is
+ * multiplied by it, which other programs call an importance matrix.
+ *
+ * Returns: (transfer full) (nullable) (array length=n_columns): a value for
+ *   each column, or %NULL when nothing is known of the tensor
+ *
+ * Since: 0.1
+ */
+float *
+runnel_calibration_dup_importance (RunnelCalibration *self, const char *tensor,
+                                   gsize *n_columns)
+{
+  guint index;
+  float *importance;
+
+  g_return_val_if_fail (RUNNEL_IS_CALIBRATION (self), NULL);
+  g_return_val_if_fail (tensor != NULL && n_columns != NULL, NULL);
+
+  *n_columns = 0;
+  if (self->n_tokens == 0 || !find_moments (self, tensor, &index))
+    return NULL;
+  *n_columns = self->moments[index].columns;
+  importance = g_new (float, *n_columns);
+  for (guint c = 0; c < *n_columns; c++)
+    importance[c] = runnel_moments_get_square (&self->moments[index], c)
+        / self->n_tokens;
+  return importance;
+}
+
 const RunnelFeedback *
 runnel_calibration_get_feedback (RunnelCalibration *self, const char *tensor,
                                  guint64 n_columns)

@@ -33,5 +33,8 @@ RUNNEL_API gboolean runnel_calibration_feed (RunnelCalibration *self,
                                              GCancellable *cancellable,
                                              GError **error);
 RUNNEL_API guint64 runnel_calibration_get_n_tokens (RunnelCalibration *self);
+RUNNEL_API float *runnel_calibration_dup_importance (RunnelCalibration *self,
+                                                     const char *tensor,
+                                                     gsize *n_columns);
 
 G_END_DECLS

@@ -89,6 +89,22 @@ make_expected_factors (Fixture *f, guint n_embd)
   return factors;
 }
 
+/* The mean squares are those of the norm's weights, but for chance. */
+static void
+check_importance (Fixture *f, const float *importance, guint n_embd)
+{
+  g_autofree float *norm = g_new (float, n_embd);
+  double sum = 0, expected = 0;
+
+  read_row (f->model, "blk.0.attn_norm.weight", 0, norm);
+  for (guint c = 0; c < n_embd; c++) {
+    g_assert_cmpfloat (importance[c], >, 0);
+    sum += importance[c];
+    expected += norm[c] * norm[c];
+  }
+  g_assert_cmpfloat (fabs (sum / expected - 1), <, 0.2);
+}
+
 static void
 test_moments (Fixture *f, gconstpointer data)
 {
@@ -97,7 +113,9 @@ test_moments (Fixture *f, gconstpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelCalibration) calibration
       = runnel_calibration_new (f->engine, &error);
+  g_autofree float *importance = NULL;
   const RunnelFeedback *feedback;
+  gsize n_columns;
 
   g_assert_no_error (error);
   g_assert_null (runnel_calibration_get_feedback (calibration,
@@ -106,6 +124,9 @@ test_moments (Fixture *f, gconstpointer data)
           NULL, NULL, NULL, &error));
   g_assert_cmpuint (runnel_calibration_get_n_tokens (calibration), ==,
       N_TOKENS);
+  importance = runnel_calibration_dup_importance (calibration,
+      "blk.0.attn_v.weight", &n_columns);
+  g_assert_cmpuint (n_columns, ==, n_embd);
   feedback = runnel_calibration_get_feedback (calibration,
       "blk.0.attn_q.weight", n_embd);
   g_assert_nonnull (feedback);
@@ -116,6 +137,7 @@ test_moments (Fixture *f, gconstpointer data)
       g_assert_cmpfloat (fabsf (feedback->factors[at] - expected[at]), <,
           2e-3f * fabsf (expected[i * feedback->block + i]));
     }
+  check_importance (f, importance, n_embd);
 }
 
 static void
