@@ -7,17 +7,23 @@
 #include <string.h>
 
 /* In plain tokens: what may be lost at first, per token of the time spent,
- * and what may be saved up. A reply of 100 tokens loses at most 2.5 %. */
+ * and what may be saved up or owed. A reply of 100 tokens loses 2.5 %. */
 #define FIRST_BALANCE 1.0
 #define INCOME 0.015
 #define MAX_BALANCE 4.0
+#define MIN_BALANCE (-0.5)
+/* What a single pass may risk of it, so that one failure is not the end. */
+#define STAKE 0.6
 
 /* Plain passes to measure before the first guess. */
 #define MIN_PLAIN 2
 /* Drafting must promise this much more than plain decoding. */
 #define MARGIN 1.02
-/* Of each row behind the first, while only plain passes were measured. */
+/* By the time of a plain pass: a row behind the first, while only plain passes
+ * were measured. */
 #define ASSUMED_ROW 0.25
+/* Passes of so many rows to measure before their time is theirs. */
+#define MIN_SAMPLES 3
 /* Guesses of a trial where drafting promises nothing. */
 #define PROBE 2
 /* How much of a trial is left after the next one. */
@@ -37,10 +43,21 @@ add_sample (RunnelCost *cost, double seconds)
   cost->samples[cost->n++ % RUNNEL_COST_SAMPLES] = seconds;
 }
 
-/* The median, or the least of one or two; 0 if there is none. Other programs
- * make single samples large, never small. */
+/* The least: what it takes undisturbed. 0 if there is none. */
 static double
 get_cost (const RunnelCost *cost)
+{
+  const guint n = MIN (cost->n, RUNNEL_COST_SAMPLES);
+  double least = n > 0 ? cost->samples[0] : 0.0;
+
+  for (guint i = 1; i < n; i++)
+    least = MIN (least, cost->samples[i]);
+  return least;
+}
+
+/* The median: of numbers that differ by nature. */
+static double
+get_median (const RunnelCost *cost)
 {
   const guint n = MIN (cost->n, RUNNEL_COST_SAMPLES);
   double sorted[RUNNEL_COST_SAMPLES];
@@ -52,30 +69,21 @@ get_cost (const RunnelCost *cost)
       sorted[at] = sorted[at - 1];
     sorted[at] = cost->samples[i];
   }
-  return n == 0 ? 0.0 : sorted[n < 3 ? 0 : n / 2];
+  return sorted[(n - 1) / 2];
 }
 
-/* Of a pass, between and beyond those measured as on a line. */
+/* Of a pass: as measured often enough, or so much for each row. */
 static double
 get_pass_cost (const RunnelDraftController *self, guint n_rows)
 {
-  guint low = n_rows, high = n_rows;
-  double below, slope;
+  const double plain = get_cost (&self->pass[1]);
 
-  while (self->pass[low].n == 0)
-    low--;
-  below = get_cost (&self->pass[low]);
-  if (low == n_rows)
-    return below;
-  while (high <= RUNNEL_MAX_DRAFT + 1 && self->pass[high].n == 0)
-    high++;
-  if (high <= RUNNEL_MAX_DRAFT + 1)
-    slope = (get_cost (&self->pass[high]) - below) / (high - low);
-  else if (low > 1)
-    slope = (below - get_cost (&self->pass[1])) / (low - 1);
-  else
-    slope = ASSUMED_ROW * below;
-  return below + MAX (slope, 0.0) * (n_rows - low);
+  if (n_rows == 1)
+    return plain;
+  if (self->pass[n_rows].n >= MIN_SAMPLES)
+    return get_cost (&self->pass[n_rows]);
+  return plain + (n_rows - 1) * (self->row.n > 0 ? get_median (&self->row)
+                                                 : ASSUMED_ROW * plain);
 }
 
 /* Before anything is known of it, a grade is believed a little more than the
@@ -115,15 +123,18 @@ find_best (const RunnelDraftController *self, guint drafter, guint grade,
   return best;
 }
 
-/* Guesses that the balance can pay for if all are wrong. */
+/* Guesses that the balance can pay for if all are wrong; a single one before
+ * it is known what rows cost. */
 static guint
 limit_to_balance (const RunnelDraftController *self, guint drafter, guint n)
 {
   const double plain = get_pass_cost (self, 1);
   const double propose = get_cost (&self->records[drafter].propose);
 
+  if (self->row.n == 0)
+    n = MIN (n, 1);
   while (n > 0 && propose + get_pass_cost (self, n + 1) - plain >
-                    self->balance * plain)
+                    STAKE * self->balance * plain)
     n--;
   return n;
 }
@@ -160,9 +171,11 @@ runnel_draft_controller_note_propose (RunnelDraftController *self,
                                       guint drafter, double seconds)
 {
   add_sample (&self->records[drafter].propose, seconds);
-  if (self->pass[1].n > 0)
-    self->balance -= get_cost (&self->records[drafter].propose) /
-                     get_pass_cost (self, 1);
+  if (self->pass[1].n == 0)
+    return;
+  self->balance -= get_cost (&self->records[drafter].propose) /
+                   get_pass_cost (self, 1);
+  self->balance = MAX (self->balance, MIN_BALANCE);
 }
 
 void
@@ -174,10 +187,14 @@ runnel_draft_controller_note_pass (RunnelDraftController *self, guint n_rows,
   add_sample (&self->pass[n_rows], seconds);
   if (self->pass[1].n == 0)
     return;
-  if (n_rows > 1)
-    took = get_cost (&self->pass[n_rows]) / get_pass_cost (self, 1);
+  if (n_rows > 1) {
+    const double plain = get_pass_cost (self, 1);
+
+    add_sample (&self->row, MAX (seconds - plain, 0) / (n_rows - 1));
+    took = get_pass_cost (self, n_rows) / plain;
+  }
   self->balance += n_tokens - took + INCOME * took;
-  self->balance = MIN (self->balance, MAX_BALANCE);
+  self->balance = CLAMP (self->balance, MIN_BALANCE, MAX_BALANCE);
 }
 
 void

@@ -7,7 +7,8 @@
  * most tokens per second, and none where one row at a time is faster. What
  * drafting may lose is bounded: a loss is paid from a balance that begins with
  * the time of one token, grows by a small part of the time spent and by what
- * drafting earns.
+ * drafting earns. Times are disturbed by other programs: single ones are never
+ * trusted.
  */
 #pragma once
 
@@ -36,6 +37,7 @@ typedef struct {
   gboolean adaptive; /* else whatever is proposed is verified */
   double balance;    /* in plain tokens */
   RunnelCost pass[RUNNEL_MAX_DRAFT + 2]; /* by rows */
+  RunnelCost row; /* of a row behind the first */
   RunnelDraftRecord records[RUNNEL_MAX_DRAFTERS];
 } RunnelDraftController;
 

@@ -19,12 +19,13 @@
 #define SEED 20261201
 #define N_PROMPT 40
 #define N_REPLY 30
+#define MAX_REPLY 100
 #define N_TOP 64
 
 typedef struct {
   RunnelEngine *engine;
   guint n_vocab;
-  gint32 tokens[N_PROMPT + N_REPLY + RUNNEL_MAX_DRAFT];
+  gint32 tokens[N_PROMPT + MAX_REPLY];
   guint n_tokens;            /* prompt and plain reply */
 } Fixture;
 
@@ -180,10 +181,12 @@ set_up (Fixture *f, const char *architecture,
   return plain;
 }
 
-/* Every kind of drafter at one block size. */
+#define N_DRAFTERS 6
+
+/* One kind of drafter at one block size. */
 static void
-check_block (const Fixture *f, const Reply *plain,
-             const RunnelGenerationParams *base, guint block)
+check_drafter (const Fixture *f, const Reply *plain,
+               const RunnelGenerationParams *base, guint block, guint kind)
 {
   g_autoptr (RunnelGenerationParams) params
       = runnel_generation_params_copy (base);
@@ -195,26 +198,25 @@ check_block (const Fixture *f, const Reply *plain,
     { .wrong_at = -1, .length = block - 1, .taps = { 1, 0 }, .n_taps = 2 },
   };
 
-  params->max_draft = block - 1;
-  for (guint i = 0; i <= G_N_ELEMENTS (scripts); i++) {
-    ScriptedDrafts script = scripts[i % G_N_ELEMENTS (scripts)];
-    g_autoptr (RunnelDrafter) drafter = NULL;
-    g_auto (Reply) reply = { NULL };
+  ScriptedDrafts script = scripts[kind % G_N_ELEMENTS (scripts)];
+  g_autoptr (RunnelDrafter) drafter = NULL;
+  g_auto (Reply) reply = { NULL };
 
-    script.tokens = f->tokens;
-    script.n_tokens = f->n_tokens;
-    script.n_vocab = f->n_vocab;
-    drafter = i < G_N_ELEMENTS (scripts) ? scripted_drafter_new (&script)
-        : runnel_lookup_drafter_new (1, 4, block - 1, NULL);
-    reply = generate (f, prefill (f, drafter, 7, FALSE, NULL), params);
-    assert_same (f, plain, &reply);
-    g_assert_cmpuint (reply.stats.accepted, <=, reply.stats.proposed);
-    if (i == 0)              /* work, not time: each pass gives a whole block */
-      g_assert_cmpuint (reply.stats.passes, ==,
-          (N_REPLY - 1 + block - 1) / block);
-    if (i == 2)
-      g_assert_cmpuint (reply.stats.accepted, ==, 0);
-  }
+  G_STATIC_ASSERT (N_DRAFTERS == G_N_ELEMENTS (scripts) + 1);
+  params->max_draft = block - 1;
+  script.tokens = f->tokens;
+  script.n_tokens = f->n_tokens;
+  script.n_vocab = f->n_vocab;
+  drafter = kind < G_N_ELEMENTS (scripts) ? scripted_drafter_new (&script)
+      : runnel_lookup_drafter_new (1, 4, block - 1, NULL);
+  reply = generate (f, prefill (f, drafter, 7, FALSE, NULL), params);
+  assert_same (f, plain, &reply);
+  g_assert_cmpuint (reply.stats.accepted, <=, reply.stats.proposed);
+  if (kind == 0)             /* work, not time: each pass gives a whole block */
+    g_assert_cmpuint (reply.stats.passes, ==,
+        (plain->tokens->len - 1 + block - 1) / block);
+  if (kind == 2)
+    g_assert_cmpuint (reply.stats.accepted, ==, 0);
 }
 
 static void
@@ -238,7 +240,8 @@ test_equality (gconstpointer data)
     }
     plain = set_up (&f, data, params);
     for (guint block = 2; block <= RUNNEL_MAX_DRAFT + 1; block++)
-      check_block (&f, &plain, params, block);
+      for (guint kind = 0; kind < N_DRAFTERS; kind++)
+        check_drafter (&f, &plain, params, block, kind);
     g_object_unref (f.engine);
   }
 }
@@ -413,6 +416,45 @@ test_choice (void)
   g_object_unref (f.engine);
 }
 
+/* The real model: a hundred tokens after each of ten beginnings (two hundred
+ * in the long tests), spread over drafters, blocks and temperatures. */
+static void
+test_default_model (void)
+{
+  const guint n = g_getenv ("RUNNEL_TEST_LONG") != NULL ? 200 : 10;
+  const char *path = g_getenv ("RUNNEL_DEFAULT_MODEL");
+  g_autoptr (RunnelModel) model = NULL;
+  g_autoptr (RunnelBackend) backend = NULL;
+  g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
+  g_autoptr (GError) error = NULL;
+  Fixture f = { NULL };
+
+  g_assert_nonnull (path);
+  model = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, &error);
+  g_assert_no_error (error);
+  backend = runnel_backend_get ("cpu", 2, NULL, &error);
+  f.engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16, NULL, NULL,
+      NULL, &error);
+  g_assert_no_error (error);
+  f.n_vocab = runnel_model_get_n_vocab (model);
+  for (guint i = 0; i < n; i++) {
+    g_autoptr (RunnelGenerationParams) params = make_params (i % 2);
+    g_auto (Reply) plain = { NULL };
+
+    params->max_tokens = MAX_REPLY;
+    params->sampler->seed = i;
+    for (guint k = 0; k < N_PROMPT; k++)
+      f.tokens[k] = g_rand_int_range (rand, 100, 20000);
+    plain = generate (&f, prefill (&f, NULL, 0, FALSE, NULL), params);
+    f.n_tokens = N_PROMPT + plain.tokens->len;
+    memcpy (f.tokens + N_PROMPT, plain.tokens->data,
+        plain.tokens->len * sizeof (gint32));
+    check_drafter (&f, &plain, params, 2 + i * 5 % RUNNEL_MAX_DRAFT,
+        i % N_DRAFTERS);
+  }
+  g_object_unref (f.engine);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -424,5 +466,6 @@ main (int argc, char **argv)
   g_test_add_func ("/drafts/states", test_states);
   g_test_add_func ("/drafts/attaching", test_attaching);
   g_test_add_func ("/drafts/choice", test_choice);
+  g_test_add_func ("/default-model/drafts", test_default_model);
   return g_test_run ();
 }
