@@ -60,7 +60,7 @@ load (const char *path, guint n_threads)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelModel) model =
-      gst_lm_model_get (path, RUNNEL_LOAD_MODE_MAP, &error);
+      gst_lm_model_get (path, RUNNEL_LOAD_MODE_AUTO, &error);
   g_autoptr (RunnelBackend) backend = model ?
       runnel_backend_get ("auto", n_threads, NULL, &error) : NULL;
   RunnelEngine *engine = backend ? runnel_engine_get (model, backend,

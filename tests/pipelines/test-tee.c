@@ -82,7 +82,7 @@ get_engine (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelModel) opened =
-      gst_lm_model_get (model, RUNNEL_LOAD_MODE_MAP, &error);
+      gst_lm_model_get (model, RUNNEL_LOAD_MODE_AUTO, &error);
   g_autoptr (RunnelBackend) backend = NULL;
   RunnelEngine *engine;
 

@@ -402,7 +402,7 @@ make_sequence (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelModel) model =
-      gst_lm_model_get (element_test_model (1), RUNNEL_LOAD_MODE_MAP, &error);
+      gst_lm_model_get (element_test_model (1), RUNNEL_LOAD_MODE_AUTO, &error);
   g_autoptr (RunnelBackend) backend = NULL;
   g_autoptr (RunnelEngine) engine = NULL;
   RunnelSequence *sequence;

@@ -50,7 +50,7 @@ test_caps_and_model (void)
   GstLmRequestMeta *meta = gst_lm_buffer_get_request_meta (buffer);
   g_autoptr (GstCaps) caps = gst_pad_get_current_caps (test->harness->sinkpad);
   g_autoptr (RunnelModel) model =
-      gst_lm_model_get (element_test_model (1), 0, NULL);
+      gst_lm_model_get (element_test_model (1), RUNNEL_LOAD_MODE_AUTO, NULL);
   g_autofree char *ids = describe_tokens (buffer);
   g_autofree char *expected = g_strdup_printf ("%d", TINY_FIRST_PIECE + 1);
 

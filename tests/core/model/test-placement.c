@@ -161,8 +161,8 @@ test_same_bits (Fixture *f, gconstpointer data)
     tiny.n_embd = 256;
     path = tiny_model_write (&tiny);
     expected = forward (path, RUNNEL_LOAD_MODE_MAP, &n_expected);
-    for (RunnelLoadMode mode = RUNNEL_LOAD_MODE_READ;
-        mode <= RUNNEL_LOAD_MODE_AUTO; mode++) {
+    for (RunnelLoadMode mode = RUNNEL_LOAD_MODE_AUTO;
+        mode <= RUNNEL_LOAD_MODE_READ; mode++) {
       g_autofree float *logits = forward (path, mode, &n);
 
       g_assert_cmpmem (logits, n * sizeof (float), expected,
