@@ -30,6 +30,7 @@ struct _RunnelMnnPackage {
 typedef struct {
   gboolean there;
   gint64 weight_offset, alpha_offset, alpha_size;
+  gint64 block;                /* columns; 0: the row */
   guint bits;
   gboolean half_scales;
 } TiedEmbedding;
@@ -228,22 +229,23 @@ open_files (Reader *self)
 
 /* --- llm_config.json --- */
 
-/* In order: the places of codes and scales, bytes of scales, bits, block, and
- * since MNN 3.6 the type of scales. */
+/* The older form: the places of codes and scales, bytes of scales, bits, block;
+ * scales are float32. */
 static gboolean
 read_tied_list (Reader *self, const RunnelJsonNode *node)
 {
-  gint64 numbers[4];
+  gint64 numbers[5];
 
   if (runnel_json_node_size (node) == 0)
     return TRUE;
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
-    if (runnel_json_node_size (node) < 5 ||
-        !runnel_json_node_int64 (runnel_json_node_item (node, i), &numbers[i]))
+    if (runnel_json_node_size (node) < G_N_ELEMENTS (numbers) ||
+        !runnel_json_node_int64 (runnel_json_node_item (node, i),
+            &numbers[i]) || numbers[i] < 0)
       return fail (self, RUNNEL_ERROR_MALFORMED,
-          "'tie_embeddings' is no list of five integers");
+          "'tie_embeddings' is no list of five integers from 0");
   self->tied = (TiedEmbedding) { TRUE, numbers[0], numbers[1], numbers[2],
-    CLAMP (numbers[3], 0, 64), FALSE };
+    numbers[4], MIN (numbers[3], 64), FALSE };
   return TRUE;
 }
 
@@ -270,11 +272,11 @@ read_tied (Reader *self)
   tied->there = TRUE;
   tied->bits = bits;
   tied->half_scales = g_strcmp0 (scales, "fp16") == 0;
-  for (guint i = 0; i < 3; i++) {
+  for (guint i = 0; i < 4; i++) {
     static const char *const keys[] = { "weight_offset", "alpha_offset",
-      "alpha_size" };
+      "alpha_size", "quant_block" };
     gint64 *const numbers[] = { &tied->weight_offset, &tied->alpha_offset,
-      &tied->alpha_size };
+      &tied->alpha_size, &tied->block };
     const RunnelJsonNode *number = runnel_json_find (node, keys[i]);
 
     if (number == NULL || !runnel_json_node_int64 (number, numbers[i]) ||
@@ -613,24 +615,24 @@ add_coded_embedding (Reader *self, const RunnelHyperparameters *hp)
   RunnelMapping *file = self->package->embedding;
   RunnelMnnCodes codes = {
     .file = file, .name = "embedding", .rows = hp->n_vocab,
-    .columns = hp->n_embd, .bits = tied->bits, .offset = TRUE,
+    .columns = hp->n_embd, .bits = tied->bits,
     .half_scales = tied->half_scales, .codes_bytes = tied->alpha_offset,
     .scales_at = tied->alpha_offset, .scales_bytes = tied->alpha_size,
   };
-  guint64 element = tied->half_scales ? 2 : 4;
-  guint block;
+  guint64 blocks = tied->block > 0 ? MAX (hp->n_embd / tied->block, 1) : 1;
+  guint64 scales = blocks * hp->n_vocab * (tied->half_scales ? 2 : 4);
 
   if (tied->bits != 4 && tied->bits != 8)
     return fail (self, RUNNEL_ERROR_UNSUPPORTED, "'tie_embeddings.quant_bit' "
         "is %u; 4 and 8 are supported for an embedding of its own",
         tied->bits);
-  /* Offsets or not follows from the number of scales. */
-  if (!runnel_json_get_uint_or (&self->in,
-          runnel_json_find (self->in.root, "tie_embeddings"), "quant_block",
-          hp->n_embd, hp->n_embd, &block))
-    return FALSE;
-  codes.offset = codes.scales_bytes >
-      element * hp->n_vocab * MAX (hp->n_embd / block, 1);
+  /* Zero points or not follows from the number of scales. */
+  if (codes.scales_bytes != scales && codes.scales_bytes != 2 * scales)
+    return fail (self, RUNNEL_ERROR_MISMATCH, "'tie_embeddings.alpha_size' is "
+        "%" G_GUINT64_FORMAT "; %u rows of %" G_GUINT64_FORMAT " blocks have %"
+        G_GUINT64_FORMAT " bytes of scales, or twice as many",
+        codes.scales_bytes, hp->n_vocab, blocks, scales);
+  codes.offset = codes.scales_bytes == 2 * scales;
   return add_codes (self, &codes, RUNNEL_PART_EMBEDDING, 0);
 }
 
