@@ -21,9 +21,9 @@ compare (LogitsDeviation *deviation, const float *ours, const float *theirs,
   deviation->n += n;
 }
 
-static float *
-forward (RunnelEngine *engine, const gint32 *ids, gsize n, gsize n_vocab,
-         GError **error)
+float *
+logits_forward (RunnelEngine *engine, const gint32 *ids, gsize n,
+                gsize n_vocab, GError **error)
 {
   g_autoptr (RunnelSequence) sequence = runnel_sequence_new (engine, 0, error);
   g_autofree float *logits = g_new (float, n * n_vocab);
@@ -46,8 +46,8 @@ logits_compare (RunnelEngine *engine, Npz *ids, Npz *reference, gsize n_vocab,
     g_autofree char *some = g_strdup_printf ("%s_at_pos", all);
     g_autofree char *pos = g_strdup_printf ("pos_%u", lengths[i]);
     g_autofree gint32 *tokens = npz_dup_ints (npz_find (ids, ids_name));
-    g_autofree float *ours = forward (engine, tokens, lengths[i], n_vocab,
-        error);
+    g_autofree float *ours = logits_forward (engine, tokens, lengths[i],
+        n_vocab, error);
     const NpzArray *whole = npz_find (reference, all);
     const NpzArray *part = npz_find (reference, some);
 
