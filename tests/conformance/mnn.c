@@ -5,14 +5,16 @@
  * Packages that MNN's exporter wrote, DIR/mnn-tiny/FOLDER, against the models
  * they were made of (DIR/tiny/MODEL): hyperparameters; codes, scales and
  * decoded matrices by their SHA-256, those with rounded scales by their rows
- * to 1e-3; logits to rms 0.12 and max 0.9; tokens of the texts of
- * DIR/tokenizer/qwen3.jsonl.
+ * to 1e-3; logits to rms 0.12 and max 0.9, and those of the package that is
+ * made of them bit for bit; tokens of the texts of DIR/tokenizer/qwen3.jsonl.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <glib/gstdio.h>
 
 #include "formats/checkpoint.h"
+#include "formats/converter.h"
 #include "formats/json.h"
 #include "logits.h"
 #include "model/architecture.h"
@@ -249,16 +251,47 @@ check_tokens (const char *folder, const char *what, const char *path,
   report (folder, what, n > 0 && n_equal == n);
 }
 
+static RunnelEngine *
+open_engine (const char *path, GError **error)
+{
+  g_autoptr (RunnelModel) model
+      = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, error);
+  g_autoptr (RunnelBackend) backend = model != NULL
+      ? runnel_backend_get ("cpu", 2, NULL, error) : NULL;
+
+  return backend != NULL ? runnel_engine_get (model, backend,
+      RUNNEL_KV_TYPE_F16, NULL, NULL, NULL, error) : NULL;
+}
+
+/* The same bits from the folder and from the package made of it. */
+static gboolean
+is_same_converted (RunnelEngine *engine, const char *path, Npz *ids,
+                   gsize n_vocab, GError **error)
+{
+  g_autofree char *package = g_build_filename (g_get_tmp_dir (),
+      "runnel-conformance-mnn.gguf", NULL);
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  g_autoptr (GVariant) report = runnel_converter_convert (converter, path,
+      package, NULL, NULL, NULL, error);
+  g_autoptr (RunnelEngine) converted
+      = report != NULL ? open_engine (package, error) : NULL;
+  g_autofree gint32 *tokens = npz_dup_ints (npz_find (ids, "ids_64"));
+  g_autofree float *ours = logits_forward (engine, tokens, 64, n_vocab, error);
+  g_autofree float *theirs = converted != NULL && ours != NULL
+      ? logits_forward (converted, tokens, 64, n_vocab, error) : NULL;
+
+  g_remove (package);
+  return theirs != NULL && memcmp (ours, theirs, 64 * n_vocab * 4) == 0;
+}
+
 static void
 check_logits (const char *folder, const char *path, const char *logits,
-              const char *hf_logits)
+              const char *hf_logits, gsize n_vocab)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (Npz) reference = npz_open (logits, &error);
   g_autoptr (Npz) ids = reference != NULL ? npz_open (hf_logits, &error)
                                           : NULL;
-  g_autoptr (RunnelModel) model = NULL;
-  g_autoptr (RunnelBackend) backend = NULL;
   g_autoptr (RunnelEngine) engine = NULL;
   LogitsDeviation deviation = { 0 };
   double rms;
@@ -267,14 +300,9 @@ check_logits (const char *folder, const char *path, const char *logits,
     skip (folder, error->message);
     return;
   }
-  model = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, &error);
-  if (model != NULL)
-    backend = runnel_backend_get ("cpu", 2, NULL, &error);
-  if (backend != NULL)
-    engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16, NULL, NULL,
-        NULL, &error);
-  if (engine == NULL || !logits_compare (engine, ids, reference,
-          runnel_model_get_n_vocab (model), &deviation, &error)) {
+  engine = open_engine (path, &error);
+  if (engine == NULL || !logits_compare (engine, ids, reference, n_vocab,
+          &deviation, &error)) {
     report (folder, error->message, FALSE);
     return;
   }
@@ -282,6 +310,10 @@ check_logits (const char *folder, const char *path, const char *logits,
   printf ("  %-36s logits: max %.3g, rms %.3g\n", folder, deviation.max, rms);
   report (folder, "logits", deviation.n > 0 && deviation.max <= 0.9
       && rms <= 0.12);
+  report (folder, "logits of the converted package, bit for bit",
+      is_same_converted (engine, path, ids, n_vocab, &error));
+  if (error != NULL)
+    printf ("  %s\n", error->message);
 }
 
 static void
@@ -318,7 +350,8 @@ check_package (const char *dir, const char *folder)
   check_tokens (folder, "tokens of tokenizer.mtok", mtok, hf, texts, NULL);
   if (g_file_test (txt, G_FILE_TEST_EXISTS))
     check_tokens (folder, "tokens of tokenizer.txt", txt, hf, texts, "qwen3");
-  check_logits (folder, path, logits, hf_logits);
+  check_logits (folder, path, logits, hf_logits,
+      runnel_checkpoint_hyperparameters (checkpoint)->n_vocab);
 }
 
 int

@@ -27,7 +27,7 @@ typedef struct {
   gint64 output_codes, output_scales, output_scale_bytes;
 } Writer;
 
-/* ---- Weights -------------------------------------------------------------- */
+/* ---- Weights ------------------------------------------------------------- */
 
 static void
 put (GByteArray *out, const void *data, gsize n)
@@ -209,7 +209,7 @@ put_matrix (Writer *self, Blob *blob, RunnelPart part, guint layer)
   put_bias (self, blob, part, layer, tensor->dims[1], spoiled);
 }
 
-/* ---- Operators ------------------------------------------------------------ */
+/* ---- Operators ----------------------------------------------------------- */
 
 /* Its parameters go to the slot that is returned. */
 static gsize
@@ -584,7 +584,7 @@ put_graph (Writer *self)
   }
 }
 
-/* ---- Other files ---------------------------------------------------------- */
+/* ---- Other files --------------------------------------------------------- */
 
 static void
 save (const char *folder, const char *name, const void *data, gsize size)
@@ -654,7 +654,7 @@ append_tied (Writer *self, GString *config)
 }
 
 static void
-write_config (Writer *self, const char *folder)
+write_config (Writer *self, const RunnelGguf *gguf, const char *folder)
 {
   static const char settings[] = "{\"llm_model\":\"llm.mnn\","
       "\"llm_weight\":\"llm.mnn.weight\",\"thread_num\":4,"
@@ -662,8 +662,8 @@ write_config (Writer *self, const char *folder)
   g_autoptr (GString) config = g_string_new (NULL);
   g_autofree char *template = NULL;
 
-  runnel_gguf_dup_string_or_null (runnel_checkpoint_gguf (self->from),
-      "tokenizer.chat_template", &template, NULL);
+  runnel_gguf_dup_string_or_null (gguf, "tokenizer.chat_template", &template,
+      NULL);
   g_string_append_printf (config, "{\"model_type\":\"%s\",\"hidden_size\":%u,"
       "\"layer_nums\":%u,\"attention_mask\":\"float\","
       "\"attention_type\":\"full\",\"is_mrope\":false,"
@@ -681,17 +681,20 @@ write_config (Writer *self, const char *folder)
   save (folder, "config.json", settings, strlen (settings));
 }
 
-/* ---- The whole --------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------- */
 
 char *
-tiny_mnn_write (const char *model, const TinyMnn *how)
+tiny_mnn_write (const char *model, const char *tokens, const TinyMnn *how)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelCheckpoint) from = runnel_checkpoint_open (model,
       RUNNEL_LOAD_MODE_MAP, &error);
+  g_autoptr (RunnelGguf) gguf = NULL;
   char *folder = g_dir_make_tmp ("runnel-mnn-XXXXXX", NULL);
   Writer writer = { from, NULL, how };
 
+  g_assert_no_error (error);
+  gguf = runnel_gguf_open (tokens, RUNNEL_LOAD_MODE_MAP, &error);
   g_assert_no_error (error);
   g_assert_nonnull (folder);
   writer.hp = runnel_checkpoint_hyperparameters (from);
@@ -700,8 +703,8 @@ tiny_mnn_write (const char *model, const TinyMnn *how)
   put_graph (&writer);
   save (folder, "llm.mnn", writer.graph->data, writer.graph->len);
   save (folder, "llm.mnn.weight", writer.weights->data, writer.weights->len);
-  write_config (&writer, folder);
-  tiny_mnn_write_tokenizer (runnel_checkpoint_gguf (from), how->text, folder);
+  write_config (&writer, gguf, folder);
+  tiny_mnn_write_tokenizer (gguf, how->text, folder);
   g_byte_array_unref (writer.weights);
   g_byte_array_unref (writer.graph);
   return folder;

@@ -43,7 +43,8 @@ typedef enum {
 typedef struct {
   gboolean fused;            /* FusedLinear, with norms folded in */
   gboolean partly;           /* … of queries, keys and values only */
-  gboolean wide;             /* 32-bit sizes in headers, tables of both halves */
+  gboolean wide;             /* 32-bit sizes in headers; tables hold both halves
+                                of a head */
   gboolean float_scales;     /* float32 */
   double scale_factor;       /* of float32 scales; 0: 1 */
   guint bits;                /* codes of 4 bits keep these low ones; 0: all */
@@ -55,8 +56,10 @@ typedef struct {
   TinyMnnFault fault;
 } TinyMnn;
 
-/* Writes the GGUF file @model, whose matrices are of a tiled type (of 8 bits
- * or origin 8) or F16, as a package into a fresh folder and returns its path;
+/* Writes the GGUF file or package @model, whose matrices are of a tiled type
+ * (of 8 bits or origin 8) or F16, with the vocabulary of the GGUF file @tokens
+ * as a package of MNN's into a fresh folder and returns its path;
  * tiny_mnn_remove removes it. Aborts on failure. */
-char *tiny_mnn_write (const char *model, const TinyMnn *how);
+char *tiny_mnn_write (const char *model, const char *tokens,
+                      const TinyMnn *how);
 void tiny_mnn_remove (const char *folder);

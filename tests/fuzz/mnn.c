@@ -55,7 +55,7 @@ make_packages (void)
     model.tied = m == 0;
     model.n_layers = 1;
     gguf = tiny_model_write (&model);
-    packages[m].folder = tiny_mnn_write (gguf, &how);
+    packages[m].folder = tiny_mnn_write (gguf, gguf, &how);
     g_remove (gguf);
     for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
       char *content;

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "formats/checkpoint.h"
+#include "formats/converter.h"
 #include "formats/mnn-graph.h"
 #include "model/sequence.h"
 #include "text/tokenizer-mtok.h"
@@ -40,7 +41,7 @@ write_pair (const TinyModel *model, const TinyMnn *how)
 {
   Pair pair = { tiny_model_write (model), NULL };
 
-  pair.folder = tiny_mnn_write (pair.gguf, how);
+  pair.folder = tiny_mnn_write (pair.gguf, pair.gguf, how);
   return pair;
 }
 
@@ -161,11 +162,11 @@ forward (const char *path, gsize *ret_n)
 }
 
 static void
-assert_same_logits (const Pair *pair)
+assert_same_logits (const char *path, const char *other)
 {
   gsize n_theirs, n_ours;
-  g_autofree float *theirs = forward (pair->gguf, &n_theirs);
-  g_autofree float *ours = forward (pair->folder, &n_ours);
+  g_autofree float *theirs = forward (path, &n_theirs);
+  g_autofree float *ours = forward (other, &n_ours);
 
   g_assert_cmpmem (theirs, 4 * n_theirs, ours, 4 * n_ours);
 }
@@ -201,7 +202,64 @@ test_same (void)
     assert_same_tensors (gguf, mnn);
     for (gsize k = 0; k < runnel_checkpoint_n_tensors (mnn); k++)
       g_assert_null (runnel_checkpoint_nth_rounding (mnn, k));
-    assert_same_logits (&pair);
+    assert_same_logits (pair.gguf, pair.folder);
+  }
+}
+
+/* The package of a model, into a fresh file; nothing may be lost. */
+static char *
+convert (const char *path)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  g_autoptr (GVariant) report = NULL;
+  char *package = NULL;
+  guint n_tensors = 0, n_lossless = 0;
+  int fd = g_file_open_tmp ("runnel-mnn-XXXXXX.gguf", &package, &error);
+
+  g_assert_no_error (error);
+  g_close (fd, NULL);
+  report = runnel_converter_convert (converter, path, package, NULL, NULL,
+      NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (g_variant_lookup (report, "n_tensors", "u", &n_tensors));
+  g_assert_true (g_variant_lookup (report, "n_lossless", "u", &n_lossless));
+  g_assert_cmpuint (n_tensors, ==, n_lossless);
+  return package;
+}
+
+/* Codes, origin and groups are the same in a GGUF file, in the package made of
+ * it, in MNN's package with the weights of that, and in the package made of
+ * MNN's. */
+static void
+test_converted (void)
+{
+  static const RunnelTensorType types[] = {
+    RUNNEL_TENSOR_Q4_0, RUNNEL_TENSOR_Q8_0, RUNNEL_TENSOR_INT4_64_CENTRED,
+    RUNNEL_TENSOR_INT8_64_OFFSET,
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++) {
+    TinyModel model = describe (i % 2 ? "qwen2" : "qwen3", types[i], i % 2);
+    TinyMnn how = { .fused = i % 2 == 0 };
+    g_autofree char *gguf = tiny_model_write (&model);
+    g_autofree char *of_gguf = convert (gguf);
+    g_autofree char *folder = tiny_mnn_write (of_gguf, gguf, &how);
+    g_autofree char *of_folder = convert (folder);
+    g_autoptr (RunnelCheckpoint) a
+        = open_checkpoint (of_gguf, RUNNEL_LOAD_MODE_MAP);
+    g_autoptr (RunnelCheckpoint) b
+        = open_checkpoint (of_folder, RUNNEL_LOAD_MODE_MAP);
+
+    assert_same_sizes (a, b);
+    assert_same_tensors (a, b);
+    assert_same_logits (gguf, of_gguf);
+    assert_same_logits (gguf, folder);
+    assert_same_logits (gguf, of_folder);
+    tiny_mnn_remove (folder);
+    g_remove (gguf);
+    g_remove (of_gguf);
+    g_remove (of_folder);
   }
 }
 
@@ -344,9 +402,15 @@ test_rope (void)
         = runnel_checkpoint_tensor (mnn, "rope_freqs.weight");
     g_autoptr (RunnelCheckpoint) gguf
         = open_checkpoint (pair.gguf, RUNNEL_LOAD_MODE_MAP);
+    g_autofree char *path = convert (pair.folder);
+    g_autoptr (RunnelCheckpoint) converted
+        = open_checkpoint (path, RUNNEL_LOAD_MODE_MAP);
 
+    g_remove (path);
     g_assert_cmpfloat (hp->rope_base, ==,
         runnel_checkpoint_hyperparameters (gguf)->rope_base);
+    assert_same_sizes (mnn, converted);
+    assert_same_tensors (mnn, converted);
     if (hows[i].rope_linear != 0) {
       g_assert_cmpint (hp->rope_scaling, ==, RUNNEL_ROPE_SCALING_LINEAR);
       g_assert_cmpfloat (hp->rope_factor, ==, hows[i].rope_linear);
@@ -518,7 +582,7 @@ test_settings (void)
   g_autofree char *gguf = tiny_model_write (&model);
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    g_autofree char *folder = tiny_mnn_write (gguf, &how);
+    g_autofree char *folder = tiny_mnn_write (gguf, gguf, &how);
 
     g_test_message ("%s: %s", cases[i].from, cases[i].to);
     edit (folder, cases[i].file, cases[i].from, cases[i].to);
@@ -556,7 +620,7 @@ test_truncated (void)
     }
     g_assert_true (g_file_set_contents (path, whole, size, NULL));
   }
-  assert_same_logits (&pair);
+  assert_same_logits (pair.gguf, pair.folder);
 }
 
 /* Any byte of a graph may be anything. */
@@ -731,6 +795,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/mnn/same", test_same);
+  g_test_add_func ("/mnn/converted", test_converted);
   g_test_add_func ("/mnn/again", test_again);
   g_test_add_func ("/mnn/narrow", test_narrow);
   g_test_add_func ("/mnn/paths", test_paths);
