@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "../model/calibration-private.h"
 #include "checkpoint.h"
 #include "converter.h"
 #include "package-writer.h"
@@ -32,6 +33,7 @@ typedef struct {
   guint group;                   /* 0: as it fits */
   const GArray *rules;           /* RunnelConverterRule; the last one counts */
   GHashTable *importance;        /* tensor → RunnelImportance */
+  RunnelCalibration *calibration;   /* or NULL */
   RunnelCheckpoint *checkpoint;
   GHashTable *files;             /* RunnelMapping → RunnelTensorFile */
   RunnelPackageWriter *writer;

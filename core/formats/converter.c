@@ -16,6 +16,7 @@ struct _RunnelConverter {
   guint group;
   GArray *rules;               /* RunnelConverterRule */
   GHashTable *importance;      /* tensor → RunnelImportance */
+  RunnelCalibration *calibration;
 };
 
 G_DEFINE_FINAL_TYPE (RunnelConverter, runnel_converter, G_TYPE_OBJECT)
@@ -67,6 +68,7 @@ runnel_converter_finalize (GObject *object)
 
   g_array_unref (self->rules);
   g_hash_table_unref (self->importance);
+  g_clear_object (&self->calibration);
   G_OBJECT_CLASS (runnel_converter_parent_class)->finalize (object);
 }
 
@@ -217,6 +219,28 @@ runnel_converter_set_importance (RunnelConverter *self, const char *tensor,
   kept->values = g_memdup2 (importance, n_columns * sizeof (float));
   kept->n = n_columns;
   g_hash_table_replace (self->importance, g_strdup (tensor), kept);
+}
+
+/**
+ * runnel_converter_set_calibration:
+ * @self: a converter
+ * @calibration: (nullable) (transfer none): what the model's matrices read
+ *
+ * Matrices that will be quantised anew are then rounded column by column, each
+ * column's error made good by those behind it. Comes before what
+ * runnel_converter_set_importance() said.
+ *
+ * Since: 0.1
+ */
+void
+runnel_converter_set_calibration (RunnelConverter *self,
+                                  RunnelCalibration *calibration)
+{
+  g_return_if_fail (RUNNEL_IS_CONVERTER (self));
+  g_return_if_fail (calibration == NULL
+      || RUNNEL_IS_CALIBRATION (calibration));
+
+  g_set_object (&self->calibration, calibration);
 }
 
 /* ---- A conversion ------------------------------------------------------------ */
@@ -462,6 +486,7 @@ runnel_converter_convert (RunnelConverter *self, const char *input,
   run.group = self->group;
   run.rules = self->rules;
   run.importance = self->importance;
+  run.calibration = self->calibration;
   run.checkpoint = runnel_checkpoint_open (input, RUNNEL_LOAD_MODE_MAP, error);
   if (run.checkpoint == NULL)
     return NULL;

@@ -6,6 +6,7 @@
 
 #include <gio/gio.h>
 #include "../api.h"
+#include "../model/calibration.h"
 #include "../progress.h"
 
 G_BEGIN_DECLS
@@ -55,6 +56,8 @@ RUNNEL_API void runnel_converter_set_importance (RunnelConverter *self,
                                                  const char *tensor,
                                                  const float *importance,
                                                  gsize n_columns);
+RUNNEL_API void runnel_converter_set_calibration (RunnelConverter *self,
+                                                  RunnelCalibration *calibration);
 RUNNEL_API GVariant *runnel_converter_convert (RunnelConverter *self,
                                                const char *input,
                                                const char *output,

@@ -15,7 +15,7 @@
 #include "formats/package.h"
 #include "formats/repack.h"
 #include "formats/verify.h"
-#include "model/model.h"
+#include "model/model-private.h"
 #include "model/sequence.h"
 #include "tiny-model.h"
 
@@ -378,6 +378,94 @@ test_importance (void)
       NULL, NULL, &error);
   g_assert_no_error (error);
   assert_type (report, "blk.0.attn_q.weight", "INT4_64_OFFSET", FALSE);
+  tear_down (&f);
+}
+
+#define N_FEW 8
+
+/* What the first layer's queries lose on a few tokens. */
+static double
+get_query_error (RunnelModel *source, RunnelModel *package)
+{
+  RunnelCheckpoint *from = runnel_model_get_checkpoint (source);
+  RunnelCheckpoint *to = runnel_model_get_checkpoint (package);
+  const RunnelTensor *q = runnel_checkpoint_tensor (from,
+      "blk.0.attn_q.weight");
+  const RunnelTensor *rounded = runnel_checkpoint_tensor (to,
+      "blk.0.attn_q.weight");
+  const RunnelTensor *embedding = runnel_checkpoint_tensor (from,
+      "token_embd.weight");
+  float norm[64];
+  double error = 0;
+
+  runnel_tensor_type_dequantize_row (RUNNEL_TENSOR_F32, runnel_tensor_data (
+          runnel_checkpoint_tensor (from, "blk.0.attn_norm.weight")), 64, 0,
+      norm);
+  for (guint token = 0; token < N_FEW; token++)
+    for (guint row = 0; row < q->dims[1]; row++) {
+      float x[64], exact[64], got[64];
+      double miss = 0;
+
+      runnel_tensor_type_dequantize_row (embedding->type,
+          runnel_tensor_data (embedding), 64, token, x);
+      runnel_tensor_type_dequantize_row (q->type, runnel_tensor_data (q), 64,
+          row, exact);
+      runnel_tensor_type_dequantize_row (rounded->type,
+          runnel_tensor_data (rounded), 64, row, got);
+      for (guint c = 0; c < 64; c++)
+        miss += norm[c] * x[c] * (got[c] - exact[c]);
+      error += miss * miss;
+    }
+  return error;
+}
+
+/* Calibrated by them, their outputs lose less than without. */
+static void
+test_calibration (void)
+{
+  TinyModel tiny = TINY_MODEL_DEFAULT;
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  g_autoptr (RunnelBackend) backend = NULL;
+  g_autoptr (RunnelEngine) engine = NULL;
+  g_autoptr (RunnelCalibration) calibration = NULL;
+  g_autoptr (RunnelModel) source = NULL;
+  double errors[2];
+  gint32 tokens[250];
+  GError *error = NULL;
+  Fixture f;
+
+  tiny.type = RUNNEL_TENSOR_F32;
+  set_up (&f, &tiny);
+  source = runnel_model_open (f.source, RUNNEL_LOAD_MODE_MAP, &error);
+  g_assert_no_error (error);
+  backend = runnel_backend_get ("cpu", 1, NULL, &error);
+  g_assert_no_error (error);
+  engine = runnel_engine_get (source, backend, RUNNEL_KV_TYPE_F16, NULL, NULL,
+      NULL, &error);
+  g_assert_no_error (error);
+  calibration = runnel_calibration_new (engine, &error);
+  for (guint i = 0; i < G_N_ELEMENTS (tokens); i++)
+    tokens[i] = i % N_FEW;
+  runnel_calibration_feed (calibration, tokens, G_N_ELEMENTS (tokens), NULL,
+      NULL, NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GVariant) report = NULL;
+    g_autoptr (RunnelModel) package = NULL;
+
+    report = runnel_converter_convert (converter, f.source, f.package, NULL,
+        NULL, NULL, &error);
+    g_assert_no_error (error);
+    assert_type (report, "blk.0.attn_q.weight", "INT4_64_OFFSET", FALSE);
+    package = runnel_model_open (f.package, RUNNEL_LOAD_MODE_READ, &error);
+    g_assert_no_error (error);
+    errors[i] = get_query_error (source, package);
+    g_clear_object (&package);
+    g_unlink (f.package);
+    runnel_converter_set_calibration (converter, calibration);
+  }
+  g_test_message ("error of queries %g, calibrated %g", errors[0], errors[1]);
+  g_assert_cmpfloat (errors[1], <, 0.7 * errors[0]);
   tear_down (&f);
 }
 
@@ -762,6 +850,7 @@ main (int argc, char **argv)
   g_test_add_func ("/package/quantised", test_quantised);
   g_test_add_func ("/package/rules", test_rules);
   g_test_add_func ("/package/importance", test_importance);
+  g_test_add_func ("/package/calibration", test_calibration);
   g_test_add_func ("/package/layout", test_layout);
   g_test_add_func ("/package/own-digest", test_own_digest);
   g_test_add_func ("/package/tied", test_tied);
