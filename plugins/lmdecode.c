@@ -266,9 +266,10 @@ get_engine (GstLmDecode *self, RunnelSequence *sequence,
   if (kind == GST_LM_BACKEND_AUTO && kernels == GST_LM_KERNELS_AUTO
       && threads == 0)
     return g_object_ref (engine);
-  backend = runnel_backend_get (kind == GST_LM_BACKEND_AUTO ?
+  backend = runnel_backend_get_with_threads (kind == GST_LM_BACKEND_AUTO ?
       runnel_backend_get_name (current) : get_nick (GST_TYPE_LM_BACKEND, kind),
       threads ? threads : runnel_backend_get_n_threads (current),
+      runnel_backend_get_n_prefill_threads (current),
       kernels == GST_LM_KERNELS_AUTO ? runnel_backend_get_kernels (current) :
       get_nick (GST_TYPE_LM_KERNELS, kernels), error);
   if (!backend)

@@ -55,11 +55,41 @@ RunnelBackend *
 runnel_backend_get (const char *name, guint n_threads, const char *kernels,
                     GError **error)
 {
+  return runnel_backend_get_with_threads (name, n_threads, 0, kernels, error);
+}
+
+/**
+ * runnel_backend_get_with_threads:
+ * @name: "auto" or "cpu"
+ * @n_threads: threads for passes of up to 16 rows, which are decoding, drafts
+ *   and decisions; 0 chooses by the machine
+ * @n_prefill_threads: threads for passes of more rows; 0 is @n_threads, or if
+ *   that is 0 too chooses by the machine
+ * @kernels: (nullable): a kernel level ("scalar", "avx2", ...), or %NULL for
+ *   the best
+ * @error: return location for a #GError
+ *
+ * The backend of these properties, shared by all who ask for the same ones.
+ * By the machine means: the physical cores of the fastest clusters, as far as
+ * the process's affinity and its container's quota allow, at most 4, and for
+ * prefill at most 8.
+ *
+ * Returns: (transfer full): the backend, or %NULL with
+ *   %RUNNEL_ERROR_UNSUPPORTED or %RUNNEL_ERROR_INVALID_ARGUMENT
+ *
+ * Since: 0.1
+ */
+RunnelBackend *
+runnel_backend_get_with_threads (const char *name, guint n_threads,
+                                 guint n_prefill_threads, const char *kernels,
+                                 GError **error)
+{
   g_return_val_if_fail (name != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   if (g_strcmp0 (name, "auto") == 0 || g_strcmp0 (name, "cpu") == 0)
-    return runnel_cpu_backend_get (n_threads, kernels, error);
+    return runnel_cpu_backend_get (n_threads, n_prefill_threads, kernels,
+        error);
   g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
       "backend '%s' is not in this build; use 'auto' or 'cpu'", name);
   return NULL;
@@ -114,4 +144,22 @@ runnel_backend_get_n_threads (RunnelBackend *self)
 {
   g_return_val_if_fail (RUNNEL_IS_BACKEND (self), 0);
   return RUNNEL_BACKEND_GET_CLASS (self)->get_n_threads (self);
+}
+
+/**
+ * runnel_backend_get_n_prefill_threads:
+ * @self: a backend
+ *
+ * The threads it computes with when there are more than 16 rows, the caller's
+ * included.
+ *
+ * Returns: at least 1
+ *
+ * Since: 0.1
+ */
+guint
+runnel_backend_get_n_prefill_threads (RunnelBackend *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_BACKEND (self), 0);
+  return RUNNEL_BACKEND_GET_CLASS (self)->get_n_prefill_threads (self);
 }

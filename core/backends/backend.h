@@ -46,8 +46,12 @@ RUNNEL_API RunnelBackend *runnel_backend_get (const char *name,
                                               guint n_threads,
                                               const char *kernels,
                                               GError **error);
+RUNNEL_API RunnelBackend *runnel_backend_get_with_threads (
+    const char *name, guint n_threads, guint n_prefill_threads,
+    const char *kernels, GError **error);
 RUNNEL_API const char *runnel_backend_get_name (RunnelBackend *self);
 RUNNEL_API const char *runnel_backend_get_kernels (RunnelBackend *self);
 RUNNEL_API guint runnel_backend_get_n_threads (RunnelBackend *self);
+RUNNEL_API guint runnel_backend_get_n_prefill_threads (RunnelBackend *self);
 
 G_END_DECLS

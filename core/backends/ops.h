@@ -149,6 +149,7 @@ struct _RunnelBackendClass {
   const char *name;
   const RunnelOps *ops;
   guint (*get_n_threads) (RunnelBackend *self);
+  guint (*get_n_prefill_threads) (RunnelBackend *self);
   const char *(*get_kernels) (RunnelBackend *self);
 };
 

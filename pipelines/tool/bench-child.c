@@ -21,6 +21,8 @@ make_arguments (const Options *options, const char *prompt, guint max_tokens,
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
   g_autofree char *threads
       = g_strdup_printf ("--threads=%d", options->threads);
+  g_autofree char *prefill_threads
+      = g_strdup_printf ("--prefill-threads=%d", options->prefill_threads);
   g_autofree char *length = g_strdup_printf ("--max-tokens=%u", max_tokens);
   g_autofree char *kernels = g_strdup_printf ("--kernels=%s",
       options->kernels ? options->kernels : "auto");
@@ -30,8 +32,8 @@ make_arguments (const Options *options, const char *prompt, guint max_tokens,
       options->load_mode ? options->load_mode : "auto");
 
   g_strv_builder_add_many (builder, "/proc/self/exe", "run", "-m",
-      options->model, "--temperature=0", "--ignore-eos=true", threads, length,
-      kernels, kv_type, load_mode, NULL);
+      options->model, "--temperature=0", "--ignore-eos=true", threads,
+      prefill_threads, length, kernels, kv_type, load_mode, NULL);
   if (json)
     g_strv_builder_add (builder, "--json");
   g_strv_builder_add_many (builder, "--", "complete", prompt, NULL);

@@ -64,7 +64,8 @@ loading_get_backend (const Options *options, GError **error)
   const char *kernels = g_strcmp0 (options->kernels, "auto") == 0 ? NULL
       : options->kernels;
 
-  return runnel_backend_get ("auto", options->threads, kernels, error);
+  return runnel_backend_get_with_threads ("auto", options->threads,
+      options->prefill_threads, kernels, error);
 }
 
 gboolean

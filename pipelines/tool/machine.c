@@ -48,6 +48,8 @@ machine_add_json (JsonOutput *json, RunnelBackend *backend)
   json_add_uint (json, "cores", g_get_num_processors ());
   json_add_string (json, "backend", runnel_backend_get_name (backend), -1);
   json_add_uint (json, "threads", runnel_backend_get_n_threads (backend));
+  json_add_uint (json, "prefill_threads",
+      runnel_backend_get_n_prefill_threads (backend));
   json_add_string (json, "kernels", runnel_backend_get_kernels (backend), -1);
   json_end_object (json);
 }

@@ -33,10 +33,11 @@ check (Options *options, const Verb *verb, GError **error)
         "quotes", options->arguments[verb->max_arguments]);
     return FALSE;
   }
-  if (options->threads < 0) {
+  if (options->threads < 0 || options->prefill_threads < 0) {
     g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-        "--threads: %d is no number of threads; 0 chooses by the machine",
-        options->threads);
+        "%s: %d is no number of threads; 0 chooses by the machine",
+        options->threads < 0 ? "--threads" : "--prefill-threads",
+        MIN (options->threads, options->prefill_threads));
     return FALSE;
   }
   if (options->kv_type != NULL && !loading_get_kv_type (options, NULL)) {
@@ -64,6 +65,10 @@ add_common_entries (GOptionContext *context, Options *options,
       NULL },
     { "threads", 't', engine, G_OPTION_ARG_INT, &options->threads,
       "Threads to compute with (default: by the machine)", "N" },
+    { "prefill-threads", 0, engine, G_OPTION_ARG_INT,
+      &options->prefill_threads,
+      "Threads to read prompts with (default: as --threads, or by the "
+      "machine)", "N" },
     { "kernels", 0, engine, G_OPTION_ARG_STRING, &options->kernels,
       "Level of the processor's kernels: scalar, avx2, neon, … (default: the "
       "best); all give the same bits", "LEVEL" },

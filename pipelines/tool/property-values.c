@@ -283,17 +283,25 @@ apply_model (GPtrArray *elements, const Options *options, GError **error)
   return TRUE;
 }
 
+/* A number of threads as text; NULL for the default. */
+static char *
+format_threads (int threads)
+{
+  return threads > 0 ? g_strdup_printf ("%d", threads) : NULL;
+}
+
 /* Options that are properties of the elements that compute. */
 static gboolean
 apply_engine (GPtrArray *elements, const Options *options, GError **error)
 {
-  g_autofree char *threads = options->threads > 0
-      ? g_strdup_printf ("%d", options->threads) : NULL;
+  g_autofree char *threads = format_threads (options->threads);
+  g_autofree char *prefill_threads = format_threads (options->prefill_threads);
   const struct {
     const char *option;   /* "--" and the name of the property */
     const char *value;    /* NULL: not given */
   } given[] = {
     { "--threads", threads },
+    { "--prefill-threads", prefill_threads },
     { "--kernels", options->kernels },
     { "--kv-type", options->kv_type },
     { "--load-mode", options->load_mode },

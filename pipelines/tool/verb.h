@@ -21,7 +21,7 @@ enum {
  * without effect, so that scripts may give all verbs the same ones. */
 typedef enum {
   USES_MODEL = 1 << 0,
-  USES_ENGINE = 1 << 1,   /* --threads, --kernels, --kv-type, --load-mode */
+  USES_ENGINE = 1 << 1,   /* --threads and others of the engine */
   USES_SEED = 1 << 2,
   USES_JSON = 1 << 3,
 } Uses;
@@ -31,6 +31,7 @@ typedef struct {
   gboolean model_given;   /* by -m */
   gboolean verify;        /* the model, before it is used */
   int threads;            /* 0: by the machine */
+  int prefill_threads;    /* 0: as threads, or by the machine */
   char *kernels;          /* NULL: the best */
   char *kv_type;          /* NULL: f16; else a type there is */
   char *load_mode;        /* a nick of RunnelLoadMode; NULL: auto */

@@ -16,6 +16,7 @@ enum {
   PROP_VERIFY,
   PROP_BACKEND,
   PROP_THREADS,
+  PROP_PREFILL_THREADS,
   PROP_KERNELS,
   PROP_KV_TYPE,
 };
@@ -47,6 +48,7 @@ struct _GstLmModelHolder {
   gboolean verify;
   GstLmBackend backend;
   guint threads;
+  guint prefill_threads;
   GstLmKernels kernels;
   RunnelKvType kv_type;
 
@@ -78,6 +80,7 @@ typedef struct {
   gboolean verify;
   GstLmBackend backend;
   guint threads;
+  guint prefill_threads;
   GstLmKernels kernels;
   RunnelKvType kv_type;
   gint percent; /* last posted */
@@ -135,8 +138,9 @@ load_engine (LoadJob *job, GError **error)
 
   if (job->kernels != GST_LM_KERNELS_AUTO)
     kernels = enum_nick (GST_TYPE_LM_KERNELS, job->kernels);
-  backend = runnel_backend_get (enum_nick (GST_TYPE_LM_BACKEND, job->backend),
-                                job->threads, kernels, error);
+  backend = runnel_backend_get_with_threads (
+      enum_nick (GST_TYPE_LM_BACKEND, job->backend), job->threads,
+      job->prefill_threads, kernels, error);
   if (backend == NULL)
     return NULL;
   return runnel_engine_get (job->model, backend, job->kv_type, on_progress,
@@ -229,6 +233,7 @@ start_load (GstLmModelHolder *self, RunnelModel *model)
   job->verify = self->verify;
   job->backend = self->backend;
   job->threads = self->threads;
+  job->prefill_threads = self->prefill_threads;
   job->kernels = self->kernels;
   job->kv_type = self->kv_type;
   self->thread = g_thread_new ("lm-load", load_thread, job);
@@ -604,6 +609,12 @@ install_engine_properties (GObjectClass *klass)
                          "Threads to compute with (0 = by the machine)", 0,
                          GST_LM_MAX_THREADS, 0, READY_FLAGS));
   g_object_class_install_property (
+      klass, PROP_PREFILL_THREADS,
+      g_param_spec_uint ("prefill-threads", "Prefill threads",
+                         "Threads for passes of more than 16 rows (0 = as "
+                         "threads, or by the machine)",
+                         0, GST_LM_MAX_THREADS, 0, READY_FLAGS));
+  g_object_class_install_property (
       klass, PROP_KERNELS,
       g_param_spec_enum ("kernels", "Kernels",
                          "Level of the processor's kernels; all give the "
@@ -622,7 +633,7 @@ install_engine_properties (GObjectClass *klass)
  * @parts: what it needs of a model
  *
  * Installs `model`, `load-mode` and `verify`, and for engines `backend`,
- * `threads`, `kernels` and `kv-type`, with ids from 0x100 on.
+ * `threads`, `prefill-threads`, `kernels` and `kv-type`, with ids from 0x100 on.
  *
  * Since: 0.1
  */
@@ -691,6 +702,9 @@ gst_lm_model_holder_set_property (GstLmModelHolder *self, guint prop_id,
     case PROP_THREADS:
       self->threads = g_value_get_uint (value);
       break;
+    case PROP_PREFILL_THREADS:
+      self->prefill_threads = g_value_get_uint (value);
+      break;
     case PROP_KERNELS:
       self->kernels = g_value_get_enum (value);
       break;
@@ -741,6 +755,9 @@ gst_lm_model_holder_get_property (GstLmModelHolder *self, guint prop_id,
       break;
     case PROP_THREADS:
       g_value_set_uint (value, self->threads);
+      break;
+    case PROP_PREFILL_THREADS:
+      g_value_set_uint (value, self->prefill_threads);
       break;
     case PROP_KERNELS:
       g_value_set_enum (value, self->kernels);

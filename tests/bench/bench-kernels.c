@@ -211,7 +211,7 @@ bench_products (void)
 
 /* ---- Attention ---------------------------------------------------------------- */
 
-#define PAGE_ROWS 64
+#define PAGE_ROWS 32             /* as the CPU backend has */
 #define MAX_DEPTH 4096
 
 typedef struct {

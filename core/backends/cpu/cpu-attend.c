@@ -191,7 +191,7 @@ static gboolean
 is_split (const RunnelPass *self, guint max_blocks)
 {
   return max_blocks > 1
-      && n_pieces (self) < 2 * (gsize) runnel_team_n_threads (self->team);
+      && n_pieces (self) < 2 * (gsize) runnel_team_n_active (self->team);
 }
 
 static guint

@@ -4,13 +4,16 @@
  */
 #include "cpu-backend.h"
 
-#include <sched.h>
-
 #include "../../error.h"
+#include "cpu-topology.h"
+
+#define MAX_DEFAULT_THREADS 4
+#define MAX_DEFAULT_PREFILL_THREADS 8
 
 struct _RunnelCpuBackend {
   RunnelBackend parent_instance;
-  guint n_threads;
+  guint n_threads;           /* for a few rows: decode */
+  guint n_prefill_threads;   /* for many */
   const RunnelKernels *kernels;
   RunnelTeam *team;
 };
@@ -25,6 +28,12 @@ static guint
 get_n_threads (RunnelBackend *backend)
 {
   return RUNNEL_CPU_BACKEND (backend)->n_threads;
+}
+
+static guint
+get_n_prefill_threads (RunnelBackend *backend)
+{
+  return RUNNEL_CPU_BACKEND (backend)->n_prefill_threads;
 }
 
 static const char *
@@ -51,6 +60,7 @@ runnel_cpu_backend_class_init (RunnelCpuBackendClass *klass)
   backend->name = "cpu";
   backend->ops = &runnel_cpu_ops;
   backend->get_n_threads = get_n_threads;
+  backend->get_n_prefill_threads = get_n_prefill_threads;
   backend->get_kernels = get_kernels;
 }
 
@@ -59,20 +69,22 @@ runnel_cpu_backend_init (RunnelCpuBackend *self)
 {
 }
 
-/* The processors this process may run on, at most 4 by default: more seldom
- * pays for models of this size. */
-static guint
-default_threads (void)
+/* Fills what is 0 by the machine: decode is bound by memory, which a few
+ * threads fill, and seldom gains from more. */
+static void
+choose_threads (const RunnelCpuChoice *choice, guint *n_threads,
+                guint *n_prefill_threads)
 {
-  cpu_set_t set;
-
-  if (sched_getaffinity (0, sizeof set, &set) != 0)
-    return MIN (4, g_get_num_processors ());
-  return CLAMP (CPU_COUNT (&set), 1, 4);
+  if (*n_prefill_threads == 0)
+    *n_prefill_threads = *n_threads > 0 ? *n_threads
+        : MIN (choice->n_threads, MAX_DEFAULT_PREFILL_THREADS);
+  if (*n_threads == 0)
+    *n_threads = MIN (choice->n_threads, MAX_DEFAULT_THREADS);
 }
 
 static RunnelBackend *
-find_unlocked (guint n_threads, const RunnelKernels *kernels)
+find_unlocked (guint n_threads, guint n_prefill_threads,
+               const RunnelKernels *kernels)
 {
   for (GList *l = registry; l != NULL; l = l->next) {
     GWeakRef *entry = l->data;
@@ -80,7 +92,9 @@ find_unlocked (guint n_threads, const RunnelKernels *kernels)
 
     if (other == NULL)
       continue;
-    if (other->n_threads == n_threads && other->kernels == kernels)
+    if (other->n_threads == n_threads
+        && other->n_prefill_threads == n_prefill_threads
+        && other->kernels == kernels)
       return RUNNEL_BACKEND (other);
     g_object_unref (other);
   }
@@ -108,32 +122,58 @@ register_unlocked (RunnelCpuBackend *self)
 }
 
 static RunnelBackend *
-new_unlocked (guint n_threads, const RunnelKernels *kernels, GError **error)
+new_unlocked (guint n_threads, guint n_prefill_threads,
+              const RunnelCpuChoice *choice, const RunnelKernels *kernels,
+              GError **error)
 {
+  guint most = MAX (n_threads, n_prefill_threads);
+  gboolean fits = most <= (guint) CPU_COUNT (&choice->cpus);
   g_autoptr (RunnelCpuBackend) self = NULL;
 
   self = g_object_new (RUNNEL_TYPE_CPU_BACKEND, NULL);
   self->n_threads = n_threads;
+  self->n_prefill_threads = n_prefill_threads;
   self->kernels = kernels;
-  self->team = runnel_team_new (n_threads);
+  self->team = runnel_team_new (most,
+      choice->restricted && fits ? &choice->cpus : NULL);
   if (self->team == NULL) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
-        "cannot start %u threads; ask for fewer by 'threads'", n_threads);
+        "cannot start %u threads; ask for fewer by 'threads'", most);
     return NULL;
   }
   register_unlocked (self);
   return RUNNEL_BACKEND (g_steal_pointer (&self));
 }
 
-RunnelBackend *
-runnel_cpu_backend_get (guint n_threads, const char *kernels, GError **error)
+/* Of the machine, for this process. */
+static RunnelCpuChoice
+choose_cpus (void)
 {
+  RunnelCpuChoice choice;
+  cpu_set_t allowed;
+
+  if (sched_getaffinity (0, sizeof allowed, &allowed) != 0) {
+    CPU_ZERO (&allowed);
+    for (guint i = 0; i < g_get_num_processors (); i++)
+      CPU_SET (i, &allowed);
+  }
+  runnel_cpu_choose ("", &allowed, &choice);
+  return choice;
+}
+
+RunnelBackend *
+runnel_cpu_backend_get (guint n_threads, guint n_prefill_threads,
+                        const char *kernels, GError **error)
+{
+  RunnelCpuChoice choice = choose_cpus ();
   const RunnelKernels *table;
   RunnelBackend *self;
 
-  if (n_threads > RUNNEL_TEAM_MAX_THREADS) {
+  if (MAX (n_threads, n_prefill_threads) > RUNNEL_TEAM_MAX_THREADS) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
-        "threads: %u is more than %u", n_threads, RUNNEL_TEAM_MAX_THREADS);
+        "%s: %u is more than %u", n_threads > RUNNEL_TEAM_MAX_THREADS
+        ? "threads" : "prefill-threads", MAX (n_threads, n_prefill_threads),
+        RUNNEL_TEAM_MAX_THREADS);
     return NULL;
   }
   table = runnel_kernels_by_name (kernels != NULL ? kernels : "auto");
@@ -145,12 +185,11 @@ runnel_cpu_backend_get (guint n_threads, const char *kernels, GError **error)
         "kernels: this machine has no level '%s'; it has %s", kernels, names);
     return NULL;
   }
-  if (n_threads == 0)
-    n_threads = default_threads ();
+  choose_threads (&choice, &n_threads, &n_prefill_threads);
   g_mutex_lock (&registry_mutex);
-  self = find_unlocked (n_threads, table);
+  self = find_unlocked (n_threads, n_prefill_threads, table);
   if (self == NULL)
-    self = new_unlocked (n_threads, table, error);
+    self = new_unlocked (n_threads, n_prefill_threads, &choice, table, error);
   g_mutex_unlock (&registry_mutex);
   return self;
 }

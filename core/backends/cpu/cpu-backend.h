@@ -15,8 +15,9 @@ G_BEGIN_DECLS
 #define RUNNEL_TYPE_CPU_BACKEND (runnel_cpu_backend_get_type ())
 G_DECLARE_FINAL_TYPE (RunnelCpuBackend, runnel_cpu_backend, RUNNEL, CPU_BACKEND, RunnelBackend)
 
-RunnelBackend *runnel_cpu_backend_get (guint n_threads, const char *kernels,
-                                       GError **error);
+RunnelBackend *runnel_cpu_backend_get (guint n_threads,
+                                       guint n_prefill_threads,
+                                       const char *kernels, GError **error);
 
 const RunnelKernels *runnel_cpu_backend_table (RunnelBackend *self);
 RunnelTeam *runnel_cpu_backend_team (RunnelBackend *self);

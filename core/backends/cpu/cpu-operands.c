@@ -142,7 +142,7 @@ interleave (RunnelBackend *backend, RunnelStore *store,
   RunnelTeam *team = runnel_cpu_backend_team (backend);
   Packing packing = { tensor, matrix, take (store, packed_bytes (matrix)) };
 
-  runnel_team_lock (team);
+  runnel_team_lock (team, runnel_team_n_threads (team));
   runnel_team_for (team, runnel_matrix_n_tiles (matrix), 16, pack_tiles,
       &packing);
   runnel_team_unlock (team);
@@ -169,7 +169,7 @@ copy_in (RunnelBackend *backend, RunnelStore *store,
   RunnelTeam *team = runnel_cpu_backend_team (backend);
   Packing packing = { tensor, matrix, take (store, tensor->bytes) };
 
-  runnel_team_lock (team);
+  runnel_team_lock (team, runnel_team_n_threads (team));
   runnel_team_for (team, tensor->bytes / matrix->stride, 16, copy_part,
       &packing);
   runnel_team_unlock (team);

@@ -206,7 +206,9 @@ place_rows (RunnelPass *self, const RunnelPassSequence *sequence)
 static gboolean
 begin (RunnelPass *self, const RunnelPassRows *rows)
 {
-  runnel_team_lock (self->team);
+  runnel_team_lock (self->team, rows->n_rows <= RUNNEL_FEW_ROWS
+      ? runnel_backend_get_n_threads (self->backend)
+      : runnel_backend_get_n_prefill_threads (self->backend));
   self->rows = rows;
   if (!ensure_rows (self, rows->n_rows) || !runnel_cpu_attend_begin (self)) {
     runnel_team_unlock (self->team);

@@ -15,6 +15,8 @@ G_BEGIN_DECLS
 #define RUNNEL_ATTEND_ROWS 8
 /* Rows whose logits are computed together. */
 #define RUNNEL_OUTPUT_ROWS 16
+/* Up to here a pass is decoding, a draft or a decision, else a prefill. */
+#define RUNNEL_FEW_ROWS 16
 
 /* Where a new row's keys and values go. */
 typedef struct {
@@ -72,7 +74,7 @@ void runnel_cpu_attend (RunnelPass *pass, guint layer_index);
 static inline gsize
 runnel_pass_grain (const RunnelPass *pass, gsize n_items)
 {
-  gsize grain = n_items / (runnel_team_n_threads (pass->team) * 6);
+  gsize grain = n_items / (runnel_team_n_active (pass->team) * 6);
 
   return MAX (grain, 1);
 }

@@ -8,7 +8,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels.h"
 
@@ -19,34 +21,49 @@
 #define SPINS 4000
 #define SPINS_OVERLOADED 20
 
+#define CACHE_LINE 64
+
+/* What is written by several threads has a cache line of its own. */
+#define ON_ITS_OWN _Alignas (CACHE_LINE)
+
+typedef struct {
+  ON_ITS_OWN RunnelTeam *team;
+  unsigned index;
+  pthread_t thread;
+  pthread_cond_t started;    /* with the team's mutex */
+  atomic_bool asleep;        /* or about to be */
+} Worker;
+
 struct RunnelTeam {
   unsigned n_threads;
   unsigned spins;
-  pthread_t *threads;        /* n_threads − 1 of them */
+  unsigned n_active;         /* of this use, set under `use` */
+  Worker *workers;           /* [n_threads]; the caller's is not used */
+  bool pinned;
+  cpu_set_t cpus;            /* where all compute, if pinned */
+  cpu_set_t callers_cpus;    /* to be given back */
   pthread_mutex_t use;       /* held by the caller that uses the team */
+  pthread_mutex_t mutex;     /* with the conditions, for those who sleep */
+  pthread_cond_t finished;
+  atomic_bool quit;
 
-  /* The loop. Written by the caller before it advances the epoch. */
-  RunnelTeamFunc func;
+  /* The loop. Written by the caller before it starts it. */
+  ON_ITS_OWN RunnelTeamFunc func;
   void *data;
   size_t n_items;
   size_t grain;
-  atomic_size_t next;        /* first item that nobody has taken */
 
-  atomic_uint epoch;         /* advanced to start a loop */
-  atomic_uint busy;          /* workers that have not finished it */
-  atomic_bool quit;
-
-  pthread_mutex_t mutex;     /* with the conditions, for those who sleep */
-  pthread_cond_t started;
-  pthread_cond_t finished;
-  atomic_uint sleepers;      /* workers asleep or about to be */
+  /* The number of the loop, and in the low bits of how many threads: a worker
+   * that is not one of them must not take one loop for another. */
+  ON_ITS_OWN _Atomic uint64_t loop;
+  ON_ITS_OWN atomic_size_t next;     /* first item that nobody has taken */
+  ON_ITS_OWN atomic_uint busy;       /* workers that have not finished it */
   atomic_bool caller_sleeps;
 };
 
-typedef struct {
-  RunnelTeam *team;
-  unsigned index;
-} Worker;
+#define LOOP_STEP 512
+#define LOOP_THREADS(loop) ((unsigned) ((loop) % LOOP_STEP))
+_Static_assert (RUNNEL_TEAM_MAX_THREADS < LOOP_STEP, "threads fit beside it");
 
 static inline void
 relax (void)
@@ -74,25 +91,26 @@ take_items (RunnelTeam *team, unsigned thread)
   }
 }
 
-/* Waits until the epoch is no longer `seen`; returns the new one. */
-static unsigned
-wait_for_epoch (RunnelTeam *team, unsigned seen)
+/* Waits for a loop after `seen`. */
+static uint64_t
+wait_for_loop (Worker *worker, uint64_t seen)
 {
-  unsigned epoch;
+  RunnelTeam *team = worker->team;
+  uint64_t loop;
 
   for (unsigned i = 0; i < team->spins; i++) {
-    epoch = atomic_load_explicit (&team->epoch, memory_order_acquire);
-    if (epoch != seen)
-      return epoch;
+    loop = atomic_load_explicit (&team->loop, memory_order_acquire);
+    if (loop != seen)
+      return loop;
     relax ();
   }
   pthread_mutex_lock (&team->mutex);
-  atomic_fetch_add (&team->sleepers, 1);
-  while ((epoch = atomic_load (&team->epoch)) == seen)
-    pthread_cond_wait (&team->started, &team->mutex);
-  atomic_fetch_sub (&team->sleepers, 1);
+  atomic_store (&worker->asleep, true);
+  while ((loop = atomic_load (&team->loop)) == seen)
+    pthread_cond_wait (&worker->started, &team->mutex);
+  atomic_store (&worker->asleep, false);
   pthread_mutex_unlock (&team->mutex);
-  return epoch;
+  return loop;
 }
 
 static void
@@ -114,17 +132,20 @@ wait_for_workers (RunnelTeam *team)
 static void *
 worker_main (void *argument)
 {
-  Worker worker = *(Worker *) argument;
-  RunnelTeam *team = worker.team;
-  unsigned seen = 0;
+  Worker *worker = argument;
+  RunnelTeam *team = worker->team;
+  uint64_t seen = 0;
 
-  free (argument);
+  if (team->pinned)
+    sched_setaffinity (0, sizeof team->cpus, &team->cpus);
   runnel_fp_enter ();
   for (;;) {
-    seen = wait_for_epoch (team, seen);
+    seen = wait_for_loop (worker, seen);
     if (atomic_load (&team->quit))
       return NULL;
-    take_items (team, worker.index);
+    if (worker->index >= LOOP_THREADS (seen))
+      continue;
+    take_items (team, worker->index);
     if (atomic_fetch_sub (&team->busy, 1) == 1
         && atomic_load (&team->caller_sleeps)) {
       pthread_mutex_lock (&team->mutex);
@@ -134,57 +155,77 @@ worker_main (void *argument)
   }
 }
 
+/* Only those that take part are woken. */
 static void
-start_loop (RunnelTeam *team)
+start_loop (RunnelTeam *team, unsigned n_threads)
 {
-  atomic_fetch_add (&team->epoch, 1);
-  if (atomic_load (&team->sleepers) == 0)
-    return;
-  pthread_mutex_lock (&team->mutex);
-  pthread_cond_broadcast (&team->started);
-  pthread_mutex_unlock (&team->mutex);
+  uint64_t loop = atomic_load_explicit (&team->loop, memory_order_relaxed);
+
+  atomic_store (&team->loop, loop / LOOP_STEP * LOOP_STEP + LOOP_STEP
+      + n_threads);
+  for (unsigned i = 1; i < n_threads; i++) {
+    if (!atomic_load (&team->workers[i].asleep))
+      continue;
+    pthread_mutex_lock (&team->mutex);
+    pthread_cond_signal (&team->workers[i].started);
+    pthread_mutex_unlock (&team->mutex);
+  }
 }
 
 static bool
 start_worker (RunnelTeam *team, unsigned index)
 {
-  Worker *worker = malloc (sizeof *worker);
+  Worker *worker = &team->workers[index];
 
-  if (worker == NULL)
-    return false;
   worker->team = team;
   worker->index = index;
-  if (pthread_create (&team->threads[index - 1], NULL, worker_main, worker)
-      == 0)
+  pthread_cond_init (&worker->started, NULL);
+  if (pthread_create (&worker->thread, NULL, worker_main, worker) == 0)
     return true;
-  free (worker);
+  pthread_cond_destroy (&worker->started);
   return false;
 }
 
 static unsigned
-n_processors (void)
+n_processors (const cpu_set_t *cpus)
 {
   cpu_set_t set;
 
+  if (cpus != NULL)
+    return CPU_COUNT (cpus);
   return sched_getaffinity (0, sizeof set, &set) == 0 ? CPU_COUNT (&set) : 1;
 }
 
-RunnelTeam *
-runnel_team_new (unsigned n_threads)
+/* Zeroed memory of whole cache lines. */
+static void *
+allocate_lines (size_t size)
 {
-  RunnelTeam *team = calloc (1, sizeof *team);
+  void *memory = aligned_alloc (CACHE_LINE, size);
+
+  if (memory != NULL)
+    memset (memory, 0, size);
+  return memory;
+}
+
+RunnelTeam *
+runnel_team_new (unsigned n_threads, const cpu_set_t *cpus)
+{
+  RunnelTeam *team = allocate_lines (sizeof *team);
 
   if (team == NULL)
     return NULL;
-  team->threads = calloc (n_threads, sizeof *team->threads);
-  if (team->threads == NULL) {
+  team->workers = allocate_lines (n_threads * sizeof *team->workers);
+  if (team->workers == NULL) {
     free (team);
     return NULL;
   }
-  team->spins = n_threads <= n_processors () ? SPINS : SPINS_OVERLOADED;
+  team->pinned = cpus != NULL;
+  if (cpus != NULL)
+    team->cpus = *cpus;
+  team->n_active = n_threads;
+  team->spins = n_threads <= n_processors (cpus) ? SPINS : SPINS_OVERLOADED;
   pthread_mutex_init (&team->use, NULL);
   pthread_mutex_init (&team->mutex, NULL);
-  pthread_cond_init (&team->started, NULL);
   pthread_cond_init (&team->finished, NULL);
   for (team->n_threads = 1; team->n_threads < n_threads; team->n_threads++)
     if (!start_worker (team, team->n_threads)) {
@@ -200,14 +241,15 @@ runnel_team_free (RunnelTeam *team)
   if (team == NULL)
     return;
   atomic_store (&team->quit, true);
-  start_loop (team);
-  for (unsigned i = 1; i < team->n_threads; i++)
-    pthread_join (team->threads[i - 1], NULL);
+  start_loop (team, team->n_threads);
+  for (unsigned i = 1; i < team->n_threads; i++) {
+    pthread_join (team->workers[i].thread, NULL);
+    pthread_cond_destroy (&team->workers[i].started);
+  }
   pthread_cond_destroy (&team->finished);
-  pthread_cond_destroy (&team->started);
   pthread_mutex_destroy (&team->mutex);
   pthread_mutex_destroy (&team->use);
-  free (team->threads);
+  free (team->workers);
   free (team);
 }
 
@@ -217,15 +259,27 @@ runnel_team_n_threads (const RunnelTeam *team)
   return team->n_threads;
 }
 
+unsigned
+runnel_team_n_active (const RunnelTeam *team)
+{
+  return team->n_active;
+}
+
 void
-runnel_team_lock (RunnelTeam *team)
+runnel_team_lock (RunnelTeam *team, unsigned n_active)
 {
   pthread_mutex_lock (&team->use);
+  team->n_active = n_active < team->n_threads ? n_active : team->n_threads;
+  if (team->pinned && sched_getaffinity (0, sizeof team->callers_cpus,
+          &team->callers_cpus) == 0)
+    sched_setaffinity (0, sizeof team->cpus, &team->cpus);
 }
 
 void
 runnel_team_unlock (RunnelTeam *team)
 {
+  if (team->pinned)
+    sched_setaffinity (0, sizeof team->callers_cpus, &team->callers_cpus);
   pthread_mutex_unlock (&team->use);
 }
 
@@ -235,7 +289,7 @@ runnel_team_for (RunnelTeam *team, size_t n_items, size_t grain,
 {
   if (n_items == 0)
     return;
-  if (team->n_threads == 1 || n_items <= grain) {
+  if (team->n_active == 1 || n_items <= grain) {
     func (data, 0, 0, n_items);
     return;
   }
@@ -244,9 +298,9 @@ runnel_team_for (RunnelTeam *team, size_t n_items, size_t grain,
   team->n_items = n_items;
   team->grain = grain;
   atomic_store_explicit (&team->next, 0, memory_order_relaxed);
-  atomic_store_explicit (&team->busy, team->n_threads - 1,
+  atomic_store_explicit (&team->busy, team->n_active - 1,
       memory_order_relaxed);
-  start_loop (team);
+  start_loop (team, team->n_active);
   take_items (team, 0);
   wait_for_workers (team);
 }

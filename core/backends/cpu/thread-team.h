@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <sched.h>
 #include <stddef.h>
 
 typedef struct RunnelTeam RunnelTeam;
@@ -17,14 +18,18 @@ typedef void (*RunnelTeamFunc) (void *data, unsigned thread, size_t begin,
 
 #define RUNNEL_TEAM_MAX_THREADS 256
 
-/* A team of n_threads, of which the caller of runnel_team_for is one. NULL
- * when threads cannot be made. */
-RunnelTeam *runnel_team_new (unsigned n_threads);
+/* A team of n_threads, of which the caller of runnel_team_for is one; they
+ * run on `cpus`, the caller too while it holds the team, or with NULL
+ * anywhere. NULL when threads cannot be made. */
+RunnelTeam *runnel_team_new (unsigned n_threads, const cpu_set_t *cpus);
 void runnel_team_free (RunnelTeam *team);
 unsigned runnel_team_n_threads (const RunnelTeam *team);
+/* Those of the present use. */
+unsigned runnel_team_n_active (const RunnelTeam *team);
 
-/* One caller at a time may use a team; a pass over a model is one use. */
-void runnel_team_lock (RunnelTeam *team);
+/* One caller at a time may use a team, or its first n_active threads; a pass
+ * over a model is one use. */
+void runnel_team_lock (RunnelTeam *team, unsigned n_active);
 void runnel_team_unlock (RunnelTeam *team);
 
 /* Calls func for items 0 … n_items − 1, handed out in runs of `grain`, and

@@ -44,14 +44,20 @@ count_items (void *data, unsigned thread, size_t begin, size_t end)
 static bool
 run_loops (unsigned n_threads, unsigned n_loops)
 {
-  RunnelTeam *team = runnel_team_new (n_threads);
+  RunnelTeam *team = runnel_team_new (n_threads, NULL);
   unsigned *counts = calloc (N_ITEMS, sizeof *counts);
   bool ok = team != NULL && runnel_team_n_threads (team) == n_threads;
 
-  runnel_team_lock (team);
+  runnel_team_lock (team, n_threads);
   for (unsigned loop = 0; loop < n_loops; loop++) {
     size_t n = loop % 7 == 0 ? 1 : loop % 5 == 0 ? 3 : N_ITEMS;
 
+    /* Other numbers of threads take turns. */
+    if (loop % 3 == 0) {
+      runnel_team_unlock (team);
+      runnel_team_lock (team, 1 + loop % n_threads);
+      ok &= runnel_team_n_active (team) == 1 + loop % n_threads;
+    }
     memset (counts, 0, N_ITEMS * sizeof *counts);
     runnel_team_for (team, n, 1 + loop % 9, count_items, counts);
     for (size_t i = 0; i < N_ITEMS; i++)
@@ -88,7 +94,7 @@ use_team (void *data)
 
   user->ok = true;
   for (unsigned i = 0; i < 50; i++) {
-    runnel_team_lock (user->team);
+    runnel_team_lock (user->team, 1 + i % 3);
     memset (user->counts, 0, sizeof user->counts);
     runnel_team_for (user->team, N_ITEMS, 10, count_items, user->counts);
     for (unsigned k = 0; k < N_ITEMS; k++)
@@ -101,7 +107,7 @@ use_team (void *data)
 static void
 test_team_is_shared (void)
 {
-  RunnelTeam *team = runnel_team_new (3);
+  RunnelTeam *team = runnel_team_new (3, NULL);
   static User users[3];
   pthread_t threads[3];
   bool ok = true;

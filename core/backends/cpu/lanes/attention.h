@@ -154,21 +154,22 @@ score_tiles (const uint8_t *k, const uint8_t *next, uint32_t head_dim,
 /* All tiles of a strip, as many at once as there are registers for. */
 ALWAYS_INLINE void
 score_strip (const uint8_t *k, const uint8_t *next, uint32_t head_dim,
-    uint32_t n_tiles, const float *const *q, const float *scales, float *const *first_out, int n,
-    int at_once, RunnelKvFormat format)
+    uint32_t n_tiles, const float *const *q, const float *scales,
+    float *const *first_out, int n, int at_once, RunnelKvFormat format)
 {
   size_t tile = (size_t) head_dim * KV_TILE * element_size (format);
-  const uint32_t steps[] = { at_once, 1 };
+  const uint32_t steps[] = { at_once, at_once > 4 ? 4 : 1, 1 };
+  const int n_steps = at_once > 4 ? 3 : 2;
   float *out[MAX_GROUP];
   uint32_t t = 0;
 
   for (int i = 0; i < n; i++)
     out[i] = first_out[i];
-#pragma GCC unroll 2
-  for (int s = 0; s < 2; s++) {
+#pragma GCC unroll 3
+  for (int s = 0; s < n_steps; s++) {
     for (; t + steps[s] <= n_tiles; t += steps[s]) {
-      score_tiles (k + t * tile, next + t * tile, head_dim, q, scales, out, n, steps[s],
-          format);
+      score_tiles (k + t * tile, next + t * tile, head_dim, q, scales, out, n,
+          steps[s], format);
       for (int i = 0; i < n; i++)
         out[i] += steps[s] * KV_TILE;
       if (scales != NULL)
@@ -183,8 +184,8 @@ score_strip (const uint8_t *k, const uint8_t *next, uint32_t head_dim,
  * values at v whose weights are p; as much is fetched at `next`. */
 ALWAYS_INLINE void
 add_elements (const uint8_t *v, const uint8_t *next, size_t row_bytes,
-    uint32_t n_rows, const float *const *p, float *const *out, uint32_t d, int n, int n_vectors,
-    RunnelKvFormat format)
+    uint32_t n_rows, const float *const *p, float *const *out, uint32_t d,
+    int n, int n_vectors, RunnelKvFormat format)
 {
   Lanes acc[MAX_GROUP][8];
 
@@ -224,8 +225,8 @@ load_element (const uint8_t *p, RunnelKvFormat format)
 
 ALWAYS_INLINE void
 add_strip (const uint8_t *v, const uint8_t *next, uint32_t head_dim,
-    uint32_t n_rows, const float *const *p, float *const *out, int n, int at_once,
-    RunnelKvFormat format)
+    uint32_t n_rows, const float *const *p, float *const *out, int n,
+    int at_once, RunnelKvFormat format)
 {
   size_t row_bytes = head_dim * element_size (format);
   uint32_t d = 0;
@@ -350,7 +351,8 @@ get_strip (Block *block, const uint8_t *p, size_t n)
  * then it comes alone and only `n` keys from `lead` on are taken. */
 static void
 score_all (Block *block, const uint8_t *k, const uint8_t *next,
-    uint32_t n_tiles, const float *scales, uint32_t index, uint32_t lead, uint32_t n)
+    uint32_t n_tiles, const float *scales, uint32_t index, uint32_t lead,
+    uint32_t n)
 {
   uint32_t head_dim = block->kv->head_dim, groups = n_groups (block->n);
   Strip strip = get_strip (block, k, (size_t) n_tiles * KV_TILE * head_dim);
@@ -403,8 +405,8 @@ score_rows (Block *block, const uint8_t *layer, const uint8_t *after,
 
 /* Values of rows at v, of the keys [begin, end), for one group. */
 static void
-add_group (Block *block, Strip strip, const uint8_t *next, uint32_t first, uint32_t size,
-    uint32_t begin, uint32_t end)
+add_group (Block *block, Strip strip, const uint8_t *next, uint32_t first,
+    uint32_t size, uint32_t begin, uint32_t end)
 {
   uint32_t head_dim = block->kv->head_dim, common = end;
   size_t row_bytes = head_dim * runnel_kv_element_size (strip.format);
