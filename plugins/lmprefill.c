@@ -429,6 +429,9 @@ gst_lm_prefill_set_property (GObject *object, guint id, const GValue *value,
         value, pspec);
     return;
   }
+  if (id == PROP_MAX_MEMORY)
+    gst_lm_model_holder_set_max_memory (gst_lm_filter_get_model_holder (
+            GST_LM_FILTER (self)), g_value_get_uint64 (value));
   GST_OBJECT_LOCK (self);
   switch (id) {
     case PROP_CONTEXT_LENGTH:

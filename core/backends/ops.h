@@ -96,6 +96,11 @@ typedef struct {
 
   RunnelPass *(*pass_new) (RunnelBackend *self, const RunnelShape *shape);
   void (*pass_free) (RunnelPass *pass);
+  /* The memory of a pass, now and once it has run a batch of @n_rows. Not
+   * between begin and end. */
+  gsize (*scratch_bytes) (RunnelPass *pass, guint n_rows);
+  /* Gives back what can be had again. Safe from other threads. */
+  void (*trim) (RunnelPass *pass);
   /* Takes the device for one batch; @rows stays valid until end. FALSE
    * when memory for that many rows is short. */
   gboolean (*begin) (RunnelPass *pass, const RunnelPassRows *rows);

@@ -414,15 +414,13 @@ read_all_hidden_rows (RunnelBatcher *self, RunnelJob **jobs, unsigned n_jobs)
 }
 
 static void
-fail_requests (RunnelJob **jobs, unsigned n_jobs)
+fail_requests (RunnelJob **jobs, unsigned n_jobs, const GError *error)
 {
   for (unsigned i = 0; i < n_jobs; i++) {
     Request *request = jobs[i]->data;
 
     if (request->error == NULL)
-      g_set_error (&request->error, RUNNEL_ERROR,
-          RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
-          "no memory for the scratch of a batch; use a smaller chunk");
+      request->error = g_error_copy (error);
   }
 }
 
@@ -438,11 +436,28 @@ forward (RunnelBatcher *self, guint n_rows)
       probe);
 }
 
+/* Counts and takes the scratch of the batch. */
+static gboolean
+begin_pass (RunnelBatcher *self, const RunnelPassRows *rows, GError **error)
+{
+  gsize bytes = self->ops->scratch_bytes (self->pass, rows->n_rows);
+
+  if (!runnel_engine_reserve_scratch (self->engine, bytes, error))
+    return FALSE;
+  if (self->ops->begin (self->pass, rows))
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+      "no memory for the scratch of a batch (%" G_GSIZE_FORMAT " bytes); use a "
+      "smaller chunk", bytes);
+  return FALSE;
+}
+
 /* Called by the scheduler in the thread of one of the callers. */
 static void
 run_batch (void *data, RunnelJob **jobs, unsigned n_jobs)
 {
   RunnelBatcher *self = data;
+  g_autoptr (GError) error = NULL;
   RunnelPassRows rows;
 
   reset_scratch (&self->scratch);
@@ -456,7 +471,7 @@ run_batch (void *data, RunnelJob **jobs, unsigned n_jobs)
     list_logits (self, request);
   }
   rows = finish_rows (self);
-  if (self->ops->begin (self->pass, &rows)) {
+  if (begin_pass (self, &rows, &error)) {
     if (rows.n_rows > 0)
       forward (self, rows.n_rows);
     read_all_hidden_rows (self, jobs, n_jobs);
@@ -464,7 +479,7 @@ run_batch (void *data, RunnelJob **jobs, unsigned n_jobs)
     self->ops->end (self->pass);
     count_batch (self, jobs, n_jobs);
   } else {
-    fail_requests (jobs, n_jobs);
+    fail_requests (jobs, n_jobs, error);
   }
   for (unsigned i = 0; i < n_jobs; i++)
     finish_request (jobs[i]->data);
@@ -513,6 +528,18 @@ runnel_batcher_submit (RunnelBatcher *self, RunnelBatchItem *items,
   else if (request.error != NULL)
     g_propagate_error (error, request.error);
   return ran && request.error == NULL;
+}
+
+gsize
+runnel_batcher_get_scratch_bytes (RunnelBatcher *self, guint n_rows)
+{
+  return self->ops->scratch_bytes (self->pass, n_rows);
+}
+
+void
+runnel_batcher_trim (RunnelBatcher *self)
+{
+  self->ops->trim (self->pass);
 }
 
 void

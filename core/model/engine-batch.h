@@ -21,6 +21,9 @@ void runnel_batcher_leave (RunnelBatcher *self, RunnelParticipant *participant);
 gboolean runnel_batcher_submit (RunnelBatcher *self, RunnelBatchItem *items,
                                 guint n_items, RunnelParticipant *participant,
                                 GCancellable *cancellable, GError **error);
+/* Bytes of scratch, now or with a batch of @n_rows. */
+gsize runnel_batcher_get_scratch_bytes (RunnelBatcher *self, guint n_rows);
+void runnel_batcher_trim (RunnelBatcher *self);
 /* The counters of work; those of memory are left alone. */
 void runnel_batcher_get_stats (RunnelBatcher *self,
                                RunnelEngineStats *ret_stats);

@@ -34,5 +34,8 @@ RunnelSequence *runnel_sequence_new_empty (RunnelEngine *engine,
 /* Reserves rows, dropping cached histories while memory is short. */
 gboolean runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history,
                                 guint n, GError **error);
+/* Counts the scratch that a batch needs, or refuses it. */
+gboolean runnel_engine_reserve_scratch (RunnelEngine *self, gsize bytes,
+                                        GError **error);
 
 G_END_DECLS

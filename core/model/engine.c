@@ -25,6 +25,8 @@ struct _RunnelEngine {
   RunnelPrefixCache *cache;
   RunnelBatcher *batcher;
   RunnelProbe *probe;        /* borrowed; used in a batch */
+  GMemoryMonitor *monitor;   /* guarded by registry_mutex, as is the handler */
+  gulong monitor_handler;
 };
 
 G_DEFINE_FINAL_TYPE (RunnelEngine, runnel_engine, G_TYPE_OBJECT)
@@ -39,6 +41,7 @@ runnel_engine_finalize (GObject *object)
 {
   RunnelEngine *self = RUNNEL_ENGINE (object);
 
+  g_clear_object (&self->monitor);   /* the handler went with dispose */
   runnel_batcher_free (self->batcher);
   runnel_prefix_cache_free (self->cache);
   if (self->pool != NULL)
@@ -114,6 +117,13 @@ publish (RunnelEngine *self)
   return other;
 }
 
+static void
+count_scratch (RunnelEngine *self)
+{
+  runnel_page_pool_set_other (self->pool, self->weights->bytes
+      + runnel_batcher_get_scratch_bytes (self->batcher, 0));
+}
+
 /* Without a batcher when memory is short. */
 static RunnelEngine *
 make (RunnelModel *model, RunnelBackend *backend, RunnelKvType kv_type,
@@ -134,6 +144,8 @@ make (RunnelModel *model, RunnelBackend *backend, RunnelKvType kv_type,
   self->cache = runnel_prefix_cache_new (self->pool, self->shape.n_embd,
       DEFAULT_CACHE_BUDGET);
   self->batcher = runnel_batcher_new (self);
+  if (self->batcher != NULL)
+    count_scratch (self);
   return self;
 }
 
@@ -164,6 +176,37 @@ runnel_engine_get (RunnelModel *model, RunnelBackend *backend,
                    gpointer user_data, GCancellable *cancellable,
                    GError **error)
 {
+  return runnel_engine_get_within (model, backend, kv_type, 0, progress,
+      user_data, cancellable, error);
+}
+
+/**
+ * runnel_engine_get_within:
+ * @model: what to run
+ * @backend: who computes
+ * @kv_type: type of keys and values
+ * @max_memory: bytes that the weights may take; 0 is no limit
+ * @progress: (nullable) (scope call) (closure user_data): told how far
+ *   loading has come
+ * @user_data: for @progress
+ * @cancellable: (nullable): stops loading
+ * @error: return location for a #GError
+ *
+ * As runnel_engine_get(), but refuses weights over @max_memory before memory
+ * is taken for them. Afterwards the limit of all is that of
+ * runnel_engine_set_max_memory().
+ *
+ * Returns: (transfer full): the engine, or %NULL with an error as of
+ *   runnel_engine_get()
+ *
+ * Since: 0.1
+ */
+RunnelEngine *
+runnel_engine_get_within (RunnelModel *model, RunnelBackend *backend,
+                          RunnelKvType kv_type, guint64 max_memory,
+                          RunnelProgressFunc progress, gpointer user_data,
+                          GCancellable *cancellable, GError **error)
+{
   RunnelWeights *weights;
   RunnelEngine *engine;
 
@@ -174,8 +217,8 @@ runnel_engine_get (RunnelModel *model, RunnelBackend *backend,
   engine = find (model, backend, kv_type);
   if (engine != NULL)
     return engine;
-  weights = runnel_model_ref_weights (model, backend, progress, user_data,
-      cancellable, error);
+  weights = runnel_model_ref_weights (model, backend, max_memory, progress,
+      user_data, cancellable, error);
   if (weights == NULL)
     return NULL;
   engine = make (model, backend, kv_type, weights);
@@ -245,9 +288,10 @@ runnel_engine_get_kv_type (RunnelEngine *self)
  * @self: an engine
  * @bytes: the limit; 0 is none
  *
- * Limits the bytes that pages of keys and values take together: sequences,
- * the prefix cache and states in flight, each page once. Beyond it cached
- * histories go first, then operations fail with
+ * Limits the bytes that the engine takes: the weights, packed or mapped in
+ * place, the scratch of forward passes, and the pages of keys and values of
+ * sequences, the prefix cache and states in flight, each page once. Beyond it
+ * cached histories go first, then operations fail with
  * %RUNNEL_ERROR_NOT_ENOUGH_MEMORY before memory is taken.
  *
  * Since: 0.1
@@ -343,6 +387,8 @@ runnel_engine_get_stats (RunnelEngine *self, RunnelEngineStats *ret_stats)
   ret_stats->kv_bytes_peak = runnel_page_pool_peak (self->pool);
   ret_stats->cache_bytes = runnel_prefix_cache_bytes (self->cache);
   ret_stats->weight_bytes = self->weights->bytes;
+  ret_stats->scratch_bytes = runnel_page_pool_other (self->pool)
+      - self->weights->bytes;
 }
 
 /**
@@ -444,35 +490,117 @@ runnel_engine_count_cached_rows (RunnelEngine *self, guint64 n)
 }
 
 static void
-set_no_room (RunnelEngine *self, guint n_rows, GError **error)
+set_no_room (RunnelEngine *self, const char *what, guint64 need,
+             GError **error)
 {
-  guint page_rows = runnel_page_pool_rows (self->pool);
-  guint64 bytes = ((guint64) n_rows + page_rows - 1) / page_rows
-      * runnel_page_pool_page_bytes (self->pool);
   guint64 taken = runnel_page_pool_bytes (self->pool);
   guint64 limit = runnel_page_pool_limit (self->pool);
+  guint64 other = runnel_page_pool_other (self->pool);
 
   if (limit == 0)
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
-        "the system has no memory for keys and values of %u more tokens (%"
-        G_GUINT64_FORMAT " bytes beside %" G_GUINT64_FORMAT "); shorten the "
-        "context", n_rows, bytes, taken);
+        "the system has no memory for %s (%" G_GUINT64_FORMAT " bytes beside %"
+        G_GUINT64_FORMAT "); shorten the context", what, need, other + taken);
   else
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
-        "keys and values of %u more tokens need %" G_GUINT64_FORMAT " bytes, "
-        "but %" G_GUINT64_FORMAT " of max-memory %" G_GUINT64_FORMAT " are "
-        "taken; raise max-memory or shorten the context", n_rows, bytes,
-        taken, limit);
+        "%s take %" G_GUINT64_FORMAT " bytes, but of max-memory %"
+        G_GUINT64_FORMAT " the weights take %" G_GSIZE_FORMAT ", scratch %"
+        G_GUINT64_FORMAT " and other keys and values %" G_GUINT64_FORMAT
+        "; raise max-memory, shorten the context or use kv-type=int8", what,
+        need, limit, self->weights->bytes, other - self->weights->bytes,
+        taken);
 }
 
 gboolean
 runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history, guint n,
                        GError **error)
 {
+  guint page_rows = runnel_page_pool_rows (self->pool);
+  g_autofree char *what = NULL;
+
   do {
     if (runnel_history_reserve (history, n))
       return TRUE;
   } while (runnel_prefix_cache_evict (self->cache));
-  set_no_room (self, n, error);
+  what = g_strdup_printf ("keys and values of %u more tokens", n);
+  set_no_room (self, what, ((guint64) n + page_rows - 1) / page_rows
+      * runnel_page_pool_page_bytes (self->pool), error);
   return FALSE;
+}
+
+gboolean
+runnel_engine_reserve_scratch (RunnelEngine *self, gsize bytes, GError **error)
+{
+  guint64 limit = runnel_page_pool_limit (self->pool);
+  guint64 other = self->weights->bytes + bytes;
+
+  if (other > runnel_page_pool_other (self->pool))
+    while (limit != 0 && other + runnel_page_pool_bytes (self->pool) > limit)
+      if (!runnel_prefix_cache_evict (self->cache)) {
+        set_no_room (self, "the rows of a batch", bytes, error);
+        return FALSE;
+      }
+  runnel_page_pool_set_other (self->pool, other);
+  return TRUE;
+}
+
+/* ---- Memory that can be had again ---------------------------------------- */
+
+/**
+ * runnel_engine_trim_memory:
+ * @self: an engine
+ *
+ * Gives back what only makes things faster: the prefix cache and the scratch
+ * of forward passes. Work goes on; what was cached is computed again.
+ *
+ * Since: 0.1
+ */
+void
+runnel_engine_trim_memory (RunnelEngine *self)
+{
+  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  runnel_prefix_cache_clear (self->cache);
+  runnel_batcher_trim (self->batcher);
+  count_scratch (self);
+}
+
+static void
+on_low_memory (GMemoryMonitor *monitor, GMemoryMonitorWarningLevel level,
+               RunnelEngine *self)
+{
+  g_debug ("%s: low memory (level %d): caches are dropped",
+      runnel_model_get_path (self->model), level);
+  if (level >= G_MEMORY_MONITOR_WARNING_LEVEL_MEDIUM)
+    runnel_engine_trim_memory (self);
+  else
+    runnel_prefix_cache_clear (self->cache);
+}
+
+/**
+ * runnel_engine_follow_memory_monitor:
+ * @self: an engine
+ * @monitor: who warns of low memory, in the thread that runs its main context
+ *
+ * Drops the prefix cache whenever @monitor warns, and from the medium level on
+ * does all of runnel_engine_trim_memory(). Following the same one again
+ * changes nothing; a second one replaces it.
+ *
+ * Since: 0.1
+ */
+void
+runnel_engine_follow_memory_monitor (RunnelEngine *self,
+                                     GMemoryMonitor *monitor)
+{
+  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  g_return_if_fail (G_IS_MEMORY_MONITOR (monitor));
+
+  g_mutex_lock (&registry_mutex);
+  if (self->monitor != monitor) {
+    if (self->monitor != NULL)
+      g_signal_handler_disconnect (self->monitor, self->monitor_handler);
+    g_set_object (&self->monitor, monitor);
+    self->monitor_handler = g_signal_connect_object (monitor,
+        "low-memory-warning", G_CALLBACK (on_low_memory), self, 0);
+  }
+  g_mutex_unlock (&registry_mutex);
 }

@@ -34,6 +34,14 @@ RUNNEL_API RunnelEngine *runnel_engine_get (RunnelModel *model,
                                             gpointer user_data,
                                             GCancellable *cancellable,
                                             GError **error);
+RUNNEL_API RunnelEngine *runnel_engine_get_within (RunnelModel *model,
+                                                   RunnelBackend *backend,
+                                                   RunnelKvType kv_type,
+                                                   guint64 max_memory,
+                                                   RunnelProgressFunc progress,
+                                                   gpointer user_data,
+                                                   GCancellable *cancellable,
+                                                   GError **error);
 RUNNEL_API RunnelModel *runnel_engine_get_model (RunnelEngine *self);
 RUNNEL_API RunnelBackend *runnel_engine_get_backend (RunnelEngine *self);
 RUNNEL_API RunnelKvType runnel_engine_get_kv_type (RunnelEngine *self);
@@ -43,6 +51,9 @@ RUNNEL_API guint64 runnel_engine_get_max_memory (RunnelEngine *self);
 RUNNEL_API void runnel_engine_set_cache_budget (RunnelEngine *self, guint64 bytes);
 RUNNEL_API guint64 runnel_engine_get_cache_budget (RunnelEngine *self);
 RUNNEL_API void runnel_engine_clear_cache (RunnelEngine *self);
+RUNNEL_API void runnel_engine_trim_memory (RunnelEngine *self);
+RUNNEL_API void runnel_engine_follow_memory_monitor (RunnelEngine *self,
+                                                     GMemoryMonitor *monitor);
 
 /**
  * RunnelEngineStats:
@@ -56,6 +67,7 @@ RUNNEL_API void runnel_engine_clear_cache (RunnelEngine *self);
  * @kv_bytes_peak: the most there ever were
  * @cache_bytes: how much of @kv_bytes the prefix cache holds
  * @weight_bytes: bytes of the weights, packed or mapped in place
+ * @scratch_bytes: bytes of the scratch of forward passes
  *
  * Work done by an engine and the memory it takes, for tests and statistics:
  * what was computed, never how fast.
@@ -73,6 +85,7 @@ typedef struct {
   guint64 kv_bytes_peak;
   guint64 cache_bytes;
   guint64 weight_bytes;
+  guint64 scratch_bytes;
 } RunnelEngineStats;
 
 RUNNEL_API void runnel_engine_get_stats (RunnelEngine *self,

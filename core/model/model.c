@@ -433,8 +433,9 @@ wait_for_weights_unlocked (RunnelModel *self, GCancellable *cancellable,
 
 RunnelWeights *
 runnel_model_ref_weights (RunnelModel *self, RunnelBackend *backend,
-                          RunnelProgressFunc progress, gpointer user_data,
-                          GCancellable *cancellable, GError **error)
+                          guint64 max_memory, RunnelProgressFunc progress,
+                          gpointer user_data, GCancellable *cancellable,
+                          GError **error)
 {
   g_autoptr (GMutexLocker) locker
       = g_mutex_locker_new (&self->weights_mutex);
@@ -446,7 +447,7 @@ runnel_model_ref_weights (RunnelModel *self, RunnelBackend *backend,
     return NULL;
   weights = g_hash_table_lookup (self->weights, name);
   if (weights == NULL) {
-    weights = runnel_weights_new (self->checkpoint, backend, error);
+    weights = runnel_weights_new (self->checkpoint, backend, max_memory, error);
     if (weights == NULL)
       return NULL;
     g_hash_table_insert (self->weights, (gpointer) name, weights);

@@ -12,6 +12,7 @@ struct RunnelPagePool {
   size_t page_bytes;
   atomic_uint references;    /* the creator and every page */
   _Atomic uint64_t limit;
+  _Atomic uint64_t other;    /* bytes that count beside the pages */
   _Atomic uint64_t bytes;
   _Atomic uint64_t peak;
 };
@@ -68,6 +69,18 @@ runnel_page_pool_limit (const RunnelPagePool *pool)
   return atomic_load (&pool->limit);
 }
 
+void
+runnel_page_pool_set_other (RunnelPagePool *pool, uint64_t bytes)
+{
+  atomic_store (&pool->other, bytes);
+}
+
+uint64_t
+runnel_page_pool_other (const RunnelPagePool *pool)
+{
+  return atomic_load (&pool->other);
+}
+
 uint64_t
 runnel_page_pool_bytes (const RunnelPagePool *pool)
 {
@@ -85,11 +98,12 @@ static bool
 reserve (RunnelPagePool *pool)
 {
   uint64_t limit = atomic_load (&pool->limit);
+  uint64_t other = atomic_load (&pool->other);
   uint64_t bytes = atomic_load (&pool->bytes);
   uint64_t peak;
 
   do {
-    if (limit != 0 && bytes + pool->page_bytes > limit)
+    if (limit != 0 && other + bytes + pool->page_bytes > limit)
       return false;
   } while (!atomic_compare_exchange_weak (&pool->bytes, &bytes,
       bytes + pool->page_bytes));

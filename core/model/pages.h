@@ -24,8 +24,11 @@ void runnel_page_pool_unref (RunnelPagePool *pool);
 uint32_t runnel_page_pool_rows (const RunnelPagePool *pool);
 size_t runnel_page_pool_page_bytes (const RunnelPagePool *pool);
 
-/* Bytes all pages may take together; 0 is no limit. */
+/* Bytes all pages may take together with what else counts; 0 is no limit. */
 void runnel_page_pool_set_limit (RunnelPagePool *pool, uint64_t bytes);
+/* What else counts: weights and scratch. */
+void runnel_page_pool_set_other (RunnelPagePool *pool, uint64_t bytes);
+uint64_t runnel_page_pool_other (const RunnelPagePool *pool);
 uint64_t runnel_page_pool_limit (const RunnelPagePool *pool);
 uint64_t runnel_page_pool_bytes (const RunnelPagePool *pool);
 uint64_t runnel_page_pool_peak (const RunnelPagePool *pool);

@@ -106,7 +106,8 @@ choose_placement (RunnelWeights *self, RunnelBackend *backend, GError **error)
 }
 
 static gboolean
-make_store (RunnelWeights *self, RunnelBackend *backend, GError **error)
+make_store (RunnelWeights *self, RunnelBackend *backend, guint64 max_memory,
+            GError **error)
 {
   gsize total = 0;
 
@@ -124,6 +125,13 @@ make_store (RunnelWeights *self, RunnelBackend *backend, GError **error)
       return FALSE;
     }
     self->bytes += bytes > 0 ? bytes : tensor->bytes;
+  }
+  if (max_memory > 0 && self->bytes > max_memory) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+        "%s: the weights take %" G_GSIZE_FORMAT " bytes, more than max-memory %"
+        G_GUINT64_FORMAT "; raise max-memory or use a smaller model",
+        runnel_checkpoint_path (self->checkpoint), self->bytes, max_memory);
+    return FALSE;
   }
   self->store = self->ops->store_new (backend, total, error);
   return self->store != NULL;
@@ -144,7 +152,7 @@ init_rope (RunnelWeights *self)
 
 RunnelWeights *
 runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
-                    GError **error)
+                    guint64 max_memory, GError **error)
 {
   g_autoptr (RunnelWeights) self = g_new0 (RunnelWeights, 1);
 
@@ -156,7 +164,7 @@ runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
   init_rope (self);
   self->items = list_items (self);
   if (!choose_placement (self, backend, error)
-      || !make_store (self, backend, error))
+      || !make_store (self, backend, max_memory, error))
     return NULL;
   return g_steal_pointer (&self);
 }

@@ -39,9 +39,11 @@ struct _RunnelWeights {
   RunnelOperand *output;           /* the embedding when tied */
 };
 
-/* Reserves the memory; nothing is packed yet. */
+/* Reserves the memory, unless it is over @max_memory (0: no limit); nothing is
+ * packed yet. */
 RunnelWeights *runnel_weights_new (RunnelCheckpoint *checkpoint,
-                                   RunnelBackend *backend, GError **error);
+                                   RunnelBackend *backend, guint64 max_memory,
+                                   GError **error);
 /* Makes what is not made yet, on a backend of the same kind; by one thread at
  * a time. FALSE when it was cancelled: then call it again. */
 gboolean runnel_weights_load (RunnelWeights *self, RunnelBackend *backend,

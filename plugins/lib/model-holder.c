@@ -51,6 +51,7 @@ struct _GstLmModelHolder {
   guint prefill_threads;
   GstLmKernels kernels;
   RunnelKvType kv_type;
+  guint64 max_memory;
 
   /* Under lock */
   RunnelModel *own_model; /* of path; NULL below READY */
@@ -83,6 +84,7 @@ typedef struct {
   guint prefill_threads;
   GstLmKernels kernels;
   RunnelKvType kv_type;
+  guint64 max_memory;
   gint percent; /* last posted */
 } LoadJob;
 
@@ -134,6 +136,7 @@ static RunnelEngine *
 load_engine (LoadJob *job, GError **error)
 {
   g_autoptr (RunnelBackend) backend = NULL;
+  RunnelEngine *engine;
   const gchar *kernels = NULL;
 
   if (job->kernels != GST_LM_KERNELS_AUTO)
@@ -143,8 +146,16 @@ load_engine (LoadJob *job, GError **error)
       job->prefill_threads, kernels, error);
   if (backend == NULL)
     return NULL;
-  return runnel_engine_get (job->model, backend, job->kv_type, on_progress,
-                            job, job->cancellable, error);
+  engine = runnel_engine_get_within (job->model, backend, job->kv_type,
+                                     job->max_memory, on_progress, job,
+                                     job->cancellable, error);
+  if (engine != NULL)
+    {
+      g_autoptr (GMemoryMonitor) monitor = g_memory_monitor_dup_default ();
+
+      runnel_engine_follow_memory_monitor (engine, monitor);
+    }
+  return engine;
 }
 
 static void
@@ -236,6 +247,7 @@ start_load (GstLmModelHolder *self, RunnelModel *model)
   job->prefill_threads = self->prefill_threads;
   job->kernels = self->kernels;
   job->kv_type = self->kv_type;
+  job->max_memory = self->max_memory;
   self->thread = g_thread_new ("lm-load", load_thread, job);
   g_mutex_unlock (&self->lock);
 }
@@ -535,6 +547,24 @@ gst_lm_model_holder_dup_own_tokenizer (GstLmModelHolder *self)
     g_set_object (&tokenizer, self->tokenizer);
   g_mutex_unlock (&self->lock);
   return tokenizer;
+}
+
+/**
+ * gst_lm_model_holder_set_max_memory:
+ * @self: the holder
+ * @bytes: what an engine may take, weights included; 0 is no limit
+ *
+ * Limits engines that are loaded from now on: weights over @bytes are refused
+ * before memory is taken for them.
+ *
+ * Since: 0.1
+ */
+void
+gst_lm_model_holder_set_max_memory (GstLmModelHolder *self, guint64 bytes)
+{
+  g_mutex_lock (&self->lock);
+  self->max_memory = bytes;
+  g_mutex_unlock (&self->lock);
 }
 
 /**

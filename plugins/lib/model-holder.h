@@ -64,6 +64,9 @@ GST_LM_API void gst_lm_model_holder_finish_change (GstLmModelHolder *self,
 GST_LM_API void gst_lm_model_holder_set_flushing (GstLmModelHolder *self,
                                                   gboolean flushing);
 
+GST_LM_API void gst_lm_model_holder_set_max_memory (GstLmModelHolder *self,
+                                                    guint64 bytes);
+
 GST_LM_API GstFlowReturn gst_lm_model_holder_wait (GstLmModelHolder *self,
                                                    RunnelModel *stream_model);
 

@@ -294,6 +294,22 @@ runnel_cpu_attend_begin (RunnelPass *self)
   return TRUE;
 }
 
+/* Memory of split attention. */
+gsize
+runnel_cpu_attend_bytes (const RunnelPass *self)
+{
+  return self->partials_capacity * RUNNEL_ATTEND_ROWS * heads_per_kv (self)
+      * self->partial_stride;
+}
+
+void
+runnel_cpu_attend_trim (RunnelPass *self)
+{
+  free (self->partials);
+  self->partials = NULL;
+  self->partials_capacity = 0;
+}
+
 void
 runnel_cpu_attend (RunnelPass *self, guint layer_index)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define ALIGNMENT 64
+#define MIN_ROWS 8               /* that scratch has room for */
 #define ALIGN(n) (((n) + ALIGNMENT - 1) & ~(gsize) (ALIGNMENT - 1))
 #define PAD_TILE(n) \
   (((gsize) (n) + RUNNEL_TILE_ROWS - 1) / RUNNEL_TILE_ROWS * RUNNEL_TILE_ROWS)
@@ -70,12 +71,13 @@ lay_out (RunnelPass *self, guint8 *base, gsize n)
 static gboolean
 ensure_rows (RunnelPass *self, guint n)
 {
-  gsize capacity = MAX (n, 8);
+  gsize capacity = MAX (n, MIN_ROWS), bytes;
   gpointer arena;
 
   if (n <= self->capacity)
     return TRUE;
-  arena = aligned_alloc (ALIGNMENT, lay_out (self, NULL, capacity));
+  bytes = lay_out (self, NULL, capacity);
+  arena = aligned_alloc (ALIGNMENT, bytes);
   if (arena == NULL) {
     /* Measuring has moved the buffers; smaller batches go on. */
     lay_out (self, self->arena, self->capacity);
@@ -83,6 +85,7 @@ ensure_rows (RunnelPass *self, guint n)
   }
   free (self->arena);
   self->arena = arena;
+  self->arena_bytes = bytes;
   lay_out (self, arena, capacity);
   self->capacity = capacity;
   return TRUE;
@@ -98,6 +101,7 @@ allocate_output (RunnelPass *self)
       self->shape.n_embd);
   arena_take (&measure,
       RUNNEL_OUTPUT_ROWS * self->logits_stride * sizeof (float));
+  self->output_bytes = measure.used;
   self->output_arena = aligned_alloc (ALIGNMENT, measure.used);
   if (self->output_arena == NULL)
     return FALSE;
@@ -178,6 +182,34 @@ pass_new (RunnelBackend *backend, const RunnelShape *shape)
     return NULL;
   }
   return self;
+}
+
+static gsize
+scratch_bytes (RunnelPass *self, guint n_rows)
+{
+  gsize bytes;
+
+  runnel_team_lock (self->team, 1);
+  bytes = self->arena_bytes;
+  if (n_rows > self->capacity) {
+    bytes = lay_out (self, NULL, MAX (n_rows, MIN_ROWS));
+    lay_out (self, self->arena, self->capacity);
+  }
+  bytes += self->output_bytes + runnel_cpu_attend_bytes (self)
+      + runnel_team_n_threads (self->team) * self->thread_scratch_stride;
+  runnel_team_unlock (self->team);
+  return bytes;
+}
+
+static void
+trim (RunnelPass *self)
+{
+  runnel_team_lock (self->team, 1);
+  free (self->arena);
+  self->arena = NULL;
+  self->arena_bytes = self->capacity = 0;
+  runnel_cpu_attend_trim (self);
+  runnel_team_unlock (self->team);
 }
 
 /* ---- Begin and end ------------------------------------------------------- */
@@ -686,6 +718,8 @@ const RunnelOps runnel_cpu_ops = {
   .page_bytes = page_bytes,
   .pass_new = pass_new,
   .pass_free = pass_free,
+  .scratch_bytes = scratch_bytes,
+  .trim = trim,
   .begin = begin,
   .end = end,
   .embed = embed,

@@ -35,6 +35,7 @@ struct _RunnelPass {
 
   guint capacity;               /* rows there is room for */
   gpointer arena;
+  gsize arena_bytes;
   float *x;                     /* [rows][x_stride] the residual stream */
   gsize x_stride;
   RunnelRows normed;            /* inputs of q, k, v, gate, up */
@@ -61,6 +62,7 @@ struct _RunnelPass {
   gsize thread_scratch_stride;
 
   gpointer output_arena;
+  gsize output_bytes;
   RunnelRows output_rows;
   float *logits;                /* [RUNNEL_OUTPUT_ROWS][logits_stride] */
   gsize logits_stride;
@@ -68,6 +70,8 @@ struct _RunnelPass {
 
 /* cpu-attend.c */
 gboolean runnel_cpu_attend_begin (RunnelPass *pass);
+gsize runnel_cpu_attend_bytes (const RunnelPass *pass);
+void runnel_cpu_attend_trim (RunnelPass *pass);
 void runnel_cpu_attend (RunnelPass *pass, guint layer_index);
 
 /* How many items of a loop a thread takes at a time. */

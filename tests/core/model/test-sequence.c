@@ -358,6 +358,113 @@ test_bad_tokens (Fixture *f, gconstpointer data)
   }
 }
 
+/* What counts beside keys and values. */
+static guint64
+get_other (Fixture *f)
+{
+  RunnelEngineStats stats = get_stats (f);
+
+  return stats.weight_bytes + stats.scratch_bytes;
+}
+
+/* Weights and scratch count: a batch whose rows need more scratch than is left
+ * is refused, though its keys and values have room. */
+static void
+test_scratch_counts (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelSequence) a = new_sequence (f, 0, 8);
+  g_autoptr (GError) error = NULL;
+  guint64 other = get_other (f), kv = get_stats (f).kv_bytes;
+
+  g_assert_cmpuint (get_stats (f).weight_bytes, >, 0);
+  g_assert_cmpuint (get_stats (f).scratch_bytes, >, 0);
+  runnel_engine_set_max_memory (f->engine, other + kv + 1000);
+  g_assert_false (runnel_sequence_prefill (a, f->tokens, 20, 20, FALSE, NULL,
+      NULL, NULL, NULL, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY);
+  g_assert_nonnull (strstr (error->message, "max-memory"));
+  g_assert_cmpuint (get_other (f), ==, other);
+  g_clear_error (&error);
+  /* In small chunks it goes. */
+  runnel_sequence_prefill (a, f->tokens, 20, 8, FALSE, NULL, NULL, NULL, NULL,
+      &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (get_other (f), ==, other);
+}
+
+/* ---- Low memory ---------------------------------------------------------- */
+
+/* Stands in for the system's monitor. */
+#define TEST_TYPE_MONITOR (test_monitor_get_type ())
+G_DECLARE_FINAL_TYPE (TestMonitor, test_monitor, TEST, MONITOR, GObject)
+
+struct _TestMonitor {
+  GObject parent_instance;
+};
+
+static gboolean
+test_monitor_init_sync (GInitable *initable, GCancellable *cancellable,
+                        GError **error)
+{
+  return TRUE;
+}
+
+static void
+test_monitor_initable_init (GInitableIface *iface)
+{
+  iface->init = test_monitor_init_sync;
+}
+
+static void
+test_monitor_monitor_init (GMemoryMonitorInterface *iface)
+{
+}
+
+G_DEFINE_TYPE_WITH_CODE (TestMonitor, test_monitor, G_TYPE_OBJECT,
+    G_IMPLEMENT_INTERFACE (G_TYPE_INITABLE, test_monitor_initable_init)
+    G_IMPLEMENT_INTERFACE (G_TYPE_MEMORY_MONITOR, test_monitor_monitor_init))
+
+static void
+test_monitor_class_init (TestMonitorClass *klass)
+{
+}
+
+static void
+test_monitor_init (TestMonitor *self)
+{
+}
+
+static void
+test_low_memory (Fixture *f, gconstpointer data)
+{
+  g_autoptr (GMemoryMonitor) first = g_object_new (TEST_TYPE_MONITOR, NULL);
+  g_autoptr (GMemoryMonitor) second = g_object_new (TEST_TYPE_MONITOR, NULL);
+  g_autoptr (RunnelSequence) a = new_sequence (f, 0, 70);
+  guint64 scratch;
+
+  runnel_engine_follow_memory_monitor (f->engine, first);
+  runnel_engine_follow_memory_monitor (f->engine, second);
+  runnel_engine_follow_memory_monitor (f->engine, second);
+  runnel_engine_cache_sequence (f->engine, a);
+  g_signal_emit_by_name (first, "low-memory-warning",
+      G_MEMORY_MONITOR_WARNING_LEVEL_CRITICAL);
+  g_assert_cmpuint (get_stats (f).cache_bytes, >, 0);
+  scratch = get_stats (f).scratch_bytes;
+  g_signal_emit_by_name (second, "low-memory-warning",
+      G_MEMORY_MONITOR_WARNING_LEVEL_LOW);
+  g_assert_cmpuint (get_stats (f).cache_bytes, ==, 0);
+  g_assert_cmpuint (get_stats (f).scratch_bytes, ==, scratch);
+  g_signal_emit_by_name (second, "low-memory-warning",
+      G_MEMORY_MONITOR_WARNING_LEVEL_MEDIUM);
+  g_assert_cmpuint (get_stats (f).scratch_bytes, <, scratch);
+  /* The states in use go on. */
+  {
+    g_autoptr (RunnelSequence) cold = new_sequence (f, 0, 70);
+
+    assert_same_next (f, a, cold);
+  }
+}
+
 static void
 test_max_memory (Fixture *f, gconstpointer data)
 {
@@ -370,7 +477,7 @@ test_max_memory (Fixture *f, gconstpointer data)
   runnel_engine_cache_sequence (f->engine, cached);
   g_clear_object (&cached);
   g_assert_cmpuint (get_stats (f).kv_bytes, ==, 3 * page);
-  runnel_engine_set_max_memory (f->engine, 3 * page);
+  runnel_engine_set_max_memory (f->engine, get_other (f) + 3 * page);
   /* The cache gives way first. */
   runnel_sequence_prefill (a, f->tokens, 20, 0, FALSE, NULL, NULL, NULL, NULL,
       &error);
@@ -489,7 +596,7 @@ test_logits_without_memory (Fixture *f, gconstpointer data)
 
   runnel_sequence_truncate (a, 39, &error);
   g_assert_no_error (error);
-  runnel_engine_set_max_memory (f->engine, bytes);
+  runnel_engine_set_max_memory (f->engine, get_other (f) + bytes);
   g_assert_false (runnel_sequence_compute_logits (a, logits, f->n_vocab,
       &error));
   g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY);
@@ -671,6 +778,8 @@ main (int argc, char **argv)
     { "context-overflow", test_context_overflow },
     { "bad-tokens", test_bad_tokens },
     { "max-memory", test_max_memory },
+    { "scratch-counts", test_scratch_counts },
+    { "low-memory", test_low_memory },
     { "cache-counts", test_cache_counts },
     { "cache-budget", test_cache_budget },
     { "cache-too-large", test_cache_too_large },
