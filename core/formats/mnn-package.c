@@ -255,8 +255,11 @@ read_tied (Reader *self)
   const RunnelJsonNode *node = runnel_json_find (self->in.root,
       "tie_embeddings");
   TiedEmbedding *tied = &self->tied;
+  static const char *const keys[] = { "weight_offset", "alpha_offset",
+    "alpha_size", "quant_block" };
+  gint64 *const numbers[] = { &tied->weight_offset, &tied->alpha_offset,
+    &tied->alpha_size, &tied->block };
   const char *scales;
-  guint bits;
 
   if (node == NULL)
     return TRUE;
@@ -265,18 +268,14 @@ read_tied (Reader *self)
   if (runnel_json_node_kind (node) != RUNNEL_JSON_OBJECT)
     return fail (self, RUNNEL_ERROR_MALFORMED,
         "'tie_embeddings' is neither an object nor a list");
-  if (!runnel_json_get_uint_or (&self->in, node, "quant_bit", 16, 0, &bits) ||
+  if (!runnel_json_get_uint_or (&self->in, node, "quant_bit", 16, 0,
+          &tied->bits) ||
       !runnel_json_get_string_or_null (&self->in, node, "alpha_dtype",
           &scales))
     return FALSE;
   tied->there = TRUE;
-  tied->bits = bits;
   tied->half_scales = g_strcmp0 (scales, "fp16") == 0;
-  for (guint i = 0; i < 4; i++) {
-    static const char *const keys[] = { "weight_offset", "alpha_offset",
-      "alpha_size", "quant_block" };
-    gint64 *const numbers[] = { &tied->weight_offset, &tied->alpha_offset,
-      &tied->alpha_size, &tied->block };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
     const RunnelJsonNode *number = runnel_json_find (node, keys[i]);
 
     if (number == NULL || !runnel_json_node_int64 (number, numbers[i]) ||
@@ -291,18 +290,18 @@ read_tied (Reader *self)
 static gboolean
 check_supported (Reader *self, const RunnelHyperparameters *hp)
 {
-  static const char *const files[] = { "talker_model", "is_visual",
+  static const char *const keys[] = { "talker_model", "is_visual",
     "is_audio", "ple_embed_file", "is_mrope" };
   const char *attention;
   double scale;
 
-  for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
-    const RunnelJsonNode *node = runnel_json_find (self->in.root, files[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    const RunnelJsonNode *node = runnel_json_find (self->in.root, keys[i]);
 
     if (node != NULL && (runnel_json_node_kind (node) != RUNNEL_JSON_BOOLEAN ||
             runnel_json_node_boolean (node)))
       return fail (self, RUNNEL_ERROR_UNSUPPORTED,
-          "'%s' asks for something that is not supported", files[i]);
+          "'%s' asks for something that is not supported", keys[i]);
   }
   if (!runnel_json_get_string_or_null (&self->in, self->in.root,
           "attention_type", &attention) ||
