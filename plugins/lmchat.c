@@ -244,12 +244,13 @@ append_chat (GstLmChat *self, GString *json, const ChatParams *params,
  * the properties, and nothing comes behind the tokenizer's. */
 static GString *
 make_variables (GstLmChat *self, RunnelTokenizer *tokenizer,
-                const ChatParams *params, GstLmChatInput *input)
+                const ChatParams *params, gboolean add_generation_prompt,
+                GstLmChatInput *input)
 {
   GString *json = g_string_new ("{");
 
   g_string_append_printf (json, "\"add_generation_prompt\":%s,",
-                          params->add_generation_prompt ? "true" : "false");
+                          add_generation_prompt ? "true" : "false");
   if (params->thinking != GST_LM_THINKING_AUTO)
     g_string_append_printf (
         json, "\"enable_thinking\":%s,",
@@ -266,11 +267,34 @@ make_variables (GstLmChat *self, RunnelTokenizer *tokenizer,
   return json;
 }
 
+/* Where the beginning of the reply stands that the template wrote: behind the
+ * messages alone. -1 when it does more than that, or nothing. */
+static gint
+find_generation_prompt (RunnelChatTemplate *template, const GString *variables,
+                        const RunnelRenderedText *rendered)
+{
+  g_autoptr (RunnelRenderedText) messages = runnel_chat_template_render (
+      template, variables->str, variables->len, NULL, NULL);
+  const gchar *text, *whole;
+  gsize length, whole_length;
+
+  if (messages == NULL)
+    return -1;
+  text = runnel_rendered_text_get_text (messages, &length);
+  whole = runnel_rendered_text_get_text (rendered, &whole_length);
+  return length < whole_length && length <= G_MAXINT &&
+                 memcmp (text, whole, length) == 0
+             ? (gint) length
+             : -1;
+}
+
 static RunnelRenderedText *
 render (GstLmChat *self, RunnelModel *model, GstBuffer *buffer,
-        GstLmChatInput *input, GError **error)
+        GstLmChatInput *input, gint *ret_generation_prompt, GError **error)
 {
   g_autoptr (GString) variables = NULL;
+  g_autoptr (GString) messages = NULL;
+  g_autoptr (RunnelRenderedText) rendered = NULL;
   g_autofree gchar *system = NULL;
   RunnelChatTemplate *template = self->template;
   RunnelTokenizer *tokenizer = runnel_model_get_tokenizer (model, error);
@@ -285,9 +309,17 @@ render (GstLmChat *self, RunnelModel *model, GstBuffer *buffer,
                    error))
     return NULL;
   system = params.system;
-  variables = make_variables (self, tokenizer, &params, input);
-  return runnel_chat_template_render (template, variables->str, variables->len,
-                                      NULL, error);
+  variables = make_variables (self, tokenizer, &params,
+                              params.add_generation_prompt, input);
+  rendered = runnel_chat_template_render (template, variables->str,
+                                          variables->len, NULL, error);
+  if (rendered != NULL && params.add_generation_prompt)
+    {
+      messages = make_variables (self, tokenizer, &params, FALSE, input);
+      *ret_generation_prompt =
+          find_generation_prompt (template, messages, rendered);
+    }
+  return g_steal_pointer (&rendered);
 }
 
 /* Waits for the reply to the turn before. Returns FALSE when flushing. */
@@ -366,7 +398,8 @@ check_rendered (GstLmChat *self, RunnelRenderedText *rendered, GError **error)
 }
 
 static GstBuffer *
-make_output (GstBuffer *buffer, RunnelRenderedText *rendered)
+make_output (GstBuffer *buffer, RunnelRenderedText *rendered,
+             gint generation_prompt)
 {
   const RunnelTextSpan *spans;
   gsize length, n_spans;
@@ -376,7 +409,8 @@ make_output (GstBuffer *buffer, RunnelRenderedText *rendered)
 
   spans = runnel_rendered_text_get_spans (rendered, &n_spans);
   gst_lm_buffer_add_text_meta (out, spans, n_spans);
-  gst_lm_buffer_copy_request_meta (out, buffer);
+  gst_lm_buffer_copy_request_meta (out, buffer)->generation_prompt =
+      generation_prompt;
   GST_BUFFER_PTS (out) = GST_BUFFER_PTS (buffer);
   return out;
 }
@@ -392,6 +426,7 @@ gst_lm_chat_process (GstLmFilter *filter, GstBuffer *buffer)
   g_autoptr (GstBuffer) request = buffer;
   g_autoptr (GError) error = NULL;
   gboolean keep_turns = get_keep_turns (self);
+  gint generation_prompt = -1;
 
   if (model == NULL)
     return fail_without_model (self);
@@ -399,12 +434,14 @@ gst_lm_chat_process (GstLmFilter *filter, GstBuffer *buffer)
     return GST_FLOW_FLUSHING;
   input = read_input (self, request, &error);
   if (input != NULL)
-    rendered = render (self, model, request, input, &error);
+    rendered = render (self, model, request, input, &generation_prompt,
+                       &error);
   if (rendered == NULL || !check_rendered (self, rendered, &error))
     return gst_lm_filter_fail (filter, g_steal_pointer (&request), error);
   if (keep_turns)
     begin_turn (self, gst_lm_buffer_get_request_meta (request)->id, input);
-  return gst_lm_filter_push (filter, make_output (request, rendered));
+  return gst_lm_filter_push (
+      filter, make_output (request, rendered, generation_prompt));
 }
 
 static GstCaps *

@@ -211,6 +211,9 @@ push_state (GstLmPrefill *self, GstBuffer *request, RunnelSequence *sequence,
       runnel_engine_get_model (runnel_sequence_get_engine (sequence)));
   meta->prompt_tokens = runnel_sequence_get_length (sequence);
   meta->cached_tokens = n_cached;
+  /* Of a prompt that was cut it is not known any more. */
+  if (gst_buffer_get_size (request) != meta->prompt_tokens * sizeof (gint32))
+    meta->generation_prompt = -1;
   gst_buffer_copy_into (buffer, request, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
   check_branches (self);
   return gst_lm_filter_push (GST_LM_FILTER (self), buffer);

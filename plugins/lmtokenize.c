@@ -107,6 +107,26 @@ prepend_bos (RunnelTokenizer *tokenizer, GstBuffer *buffer, gint32 *tokens,
   return result;
 }
 
+/* The token that begins at @byte of the text, or -1 when none does. */
+static gint
+find_token (RunnelTokenizer *tokenizer, const gint32 *tokens, gsize n_tokens,
+            gint byte)
+{
+  gsize at = 0, length;
+
+  if (byte < 0)
+    return -1;
+  for (gsize i = 0; i < n_tokens && at <= (gsize) byte; i++)
+    {
+      if (at == (gsize) byte)
+        return i;
+      if (runnel_tokenizer_get_piece (tokenizer, tokens[i], &length) == NULL)
+        return -1;
+      at += length;
+    }
+  return -1;
+}
+
 /* Nothing to reply to: everybody after us passes the empty reply on. */
 static void
 end_request (GstLmTokenize *self, GstLmRequestMeta *meta)
@@ -142,6 +162,8 @@ gst_lm_tokenize_process (GstLmFilter *filter, GstBuffer *buffer)
   GST_BUFFER_PTS (out) = GST_BUFFER_PTS (buffer);
   meta = gst_lm_buffer_copy_request_meta (out, buffer);
   gst_lm_request_meta_set_model (meta, gst_lm_model_holder_get_model (holder));
+  meta->generation_prompt =
+      find_token (tokenizer, tokens, n_tokens, meta->generation_prompt);
   gst_buffer_unref (buffer);
   if (n_tokens == 0)
     {

@@ -14,6 +14,7 @@ plugin_init (GstPlugin *plugin)
   gboolean registered = FALSE;
 
   registered |= GST_ELEMENT_REGISTER (lmchat, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmdecide, plugin);
   registered |= GST_ELEMENT_REGISTER (lmdecode, plugin);
   registered |= GST_ELEMENT_REGISTER (lmdetokenize, plugin);
   registered |= GST_ELEMENT_REGISTER (lmgenerate, plugin);

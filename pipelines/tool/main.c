@@ -18,6 +18,7 @@ static const Verb *const verbs[] = {
   &verb_tokenize, &verb_detokenize, &verb_render, &verb_logits,
   &verb_perplexity, &verb_compare, &verb_bench, &verb_graph,
   &verb_make_model,
+  &verb_decide,
 };
 
 static void

@@ -57,6 +57,7 @@ typedef struct {
 extern const Verb verb_bench, verb_chat, verb_compare, verb_convert,
     verb_detokenize, verb_graph, verb_inspect, verb_logits, verb_make_model,
     verb_perplexity, verb_render, verb_run, verb_tokenize, verb_verify;
+extern const Verb verb_decide;
 
 /* Fills @options. Returns FALSE with *ret_status set when there is nothing
  * more to do: help was shown, or the usage was wrong. */

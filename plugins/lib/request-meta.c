@@ -47,6 +47,7 @@ request_meta_init (GstMeta *meta, gpointer params, GstBuffer *buffer)
   self->accepted_tokens = 0;
   self->draft_time = 0;
   self->verify_time = 0;
+  self->generation_prompt = -1;
   self->error = NULL;
   return TRUE;
 }
@@ -90,6 +91,7 @@ copy_fields (GstLmRequestMeta *self, const GstLmRequestMeta *from)
   self->accepted_tokens = from->accepted_tokens;
   self->draft_time = from->draft_time;
   self->verify_time = from->verify_time;
+  self->generation_prompt = from->generation_prompt;
   self->error = g_strdup (from->error);
 }
 

@@ -43,6 +43,9 @@ typedef struct _GstLmRequestMeta GstLmRequestMeta;
  *   mean accepted length
  * @draft_time: on the last buffer: time spent in drafters
  * @verify_time: on the last buffer: time spent in passes that verified guesses
+ * @generation_prompt: on a prompt, where the beginning of the reply stands that
+ *   a chat template wrote behind the messages: in bytes of text, in tokens of
+ *   tokens and states; −1: there is none, or nobody knows
  * @error: (nullable): of a failed request: what went wrong, for people
  *
  * What belongs to a request, on every buffer of it. It may be changed until
@@ -73,6 +76,7 @@ struct _GstLmRequestMeta {
   guint accepted_tokens;
   GstClockTime draft_time;
   GstClockTime verify_time;
+  gint generation_prompt;
   gchar *error;
 };
 

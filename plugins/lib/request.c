@@ -118,8 +118,10 @@ carries_text (GstPad *pad)
   g_autoptr (GstCaps) caps = gst_pad_get_current_caps (pad);
 
   return caps != NULL &&
-         gst_structure_has_name (gst_caps_get_structure (caps, 0),
-                                 "text/x-raw");
+         (gst_structure_has_name (gst_caps_get_structure (caps, 0),
+                                  "text/x-raw") ||
+          gst_structure_has_name (gst_caps_get_structure (caps, 0),
+                                  "application/json"));
 }
 
 /**
@@ -130,7 +132,7 @@ carries_text (GstPad *pad)
  * @message: (nullable): why the request failed
  *
  * Pushes the empty, marked buffer of gst_lm_buffer_new_ended(), with @model,
- * unless the pad carries text.
+ * unless the pad carries text or JSON.
  *
  * Returns: what the push gave
  *

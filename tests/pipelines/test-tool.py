@@ -69,6 +69,7 @@ def bad (status, *arguments, says, **options):
 VERBS = ['run', 'chat', 'convert', 'verify', 'inspect', 'tokenize',
          'detokenize', 'render', 'logits', 'perplexity', 'bench', 'graph',
          'compare', 'make-model']
+VERBS += ['decide']
 # Those that are not about one model.
 NO_MODEL = ['convert', 'graph', 'compare', 'make-model']
 
@@ -552,6 +553,75 @@ def test_make_model_and_compare ():
     bad (2, 'compare', tiny, tiny, '--chunk', '0', stdin='a', says='--chunk')
     os.remove (a)
     os.remove (b)
+
+
+def answers (text):
+    result = json.loads (text)
+    assert result['seconds'] > 0
+    return result['answers']
+
+
+def test_decide ():
+    ask = ['decide', '-m', tiny, '-i', 'What is it about?']
+    decision = answers (good (*ask, '-o', 'bill,card, fraud', '--json',
+                              stdin='Where is my card?\n'))['decision']
+    assert list (decision['probabilities']) == ['bill', 'card', 'fraud']
+    assert abs (sum (decision['probabilities'].values ()) - 1) < 1e-12
+    assert decision['abstain'] is None
+    # The same from a file of options, in another order, with other settings
+    # that change nothing.
+    path = os.path.join (folder.name, 'options.txt')
+    with open (path, 'w') as file:
+        file.write ('card\n\nfraud\nbill\n')
+    again = answers (good (*ask, '--options-file', path, '--json', '-t', '2',
+                           stdin='Where is my card?'))['decision']
+    assert again['probabilities'] == decision['probabilities']
+    assert again['choice'] == decision['choice']
+    lines = good (*ask, '-o', 'bill,card,fraud',
+                  stdin='Where is my card?').splitlines ()
+    assert lines[0].split ()[1] == decision['choice']
+    assert len (lines) == 3
+
+
+def test_decide_questions ():
+    path = os.path.join (folder.name, 'questions.json')
+    with open (path, 'w') as file:
+        json.dump ({'questions': {
+            'urgent': {'type': 'yesno', 'instructions': 'Now?'},
+            'tone': {'type': 'score', 'instructions': 'Warm?',
+                     'criteria': ['cold', 'warm', 'hot']}}}, file)
+    result = answers (good ('decide', '-m', tiny, '-q', path, '--json',
+                            '--layout', 'shown', stdin='Hello'))
+    assert 0 < result['urgent']['yesno'] < 1
+    assert 0 < result['tone']['score'] < 2
+    text = good ('decide', '-m', tiny, '-q', path, stdin='Hello')
+    assert text.startswith ('urgent\n') and 'tone\n' in text
+
+
+def test_decide_bad ():
+    options = ['decide', '-m', tiny]
+    bad (2, *options, says='nothing to decide')
+    bad (2, *options, '-i', 'Q', says='no options')
+    bad (2, *options, '-i', 'Q', '-o', 'a,b', '--type', 'guess', says='--type')
+    bad (2, *options, '-i', 'Q', '-o', 'a,b', '--layout', 'x', says='--layout')
+    bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature', '0',
+         says='--temperature')
+    bad (1, *options, '-i', 'Q', '-o', 'a', says='1 options')
+    bad (1, *options, '-i', 'Q', '-o', 'a,a', says='twice')
+    bad (1, *options, '-i', 'Q', '-o', 'a,,b', says='option 2 is empty')
+    bad (1, *options, '-i', 'Q', '-o', ','.join (map (str, range (256))),
+         says='256 options')
+    bad (1, *options, '-i', 'Q', '-o', 'a,b', stdin=b'\xff', says='UTF-8')
+    bad (1, *options, '-q', '/does/not/exist', says='/does/not/exist')
+
+
+def test_run_decide ():
+    options = ['-m', tiny]
+    alone = answers (good ('run', 'decide', 'Hello', *options))
+    text = good ('run', 'decide-and-reply', 'Hello', *options, '--set',
+                 'decode.max-tokens=8')
+    assert any (line.startswith ('{"answers"') and answers (line) == alone
+                for line in text.splitlines ()), text
 
 
 def test_graph ():

@@ -1,0 +1,603 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "decider.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../error.h"
+#include "decision-private.h"
+#include "elementary.h"
+#include "option-rows.h"
+#include "question-private.h"
+#include "question-turn.h"
+
+/* What stands for a state that says nothing (Zhao et al., "Calibrate Before
+ * Use", ICML 2021). */
+#define CONTENT_FREE "N/A"
+/* Questions whose token ids and priors are kept. */
+#define MAX_PREPARED 64
+
+/* A question, and what of it does not depend on the state. */
+typedef struct {
+  RunnelQuestionTurn *turn;
+  double *priors;            /* [n], canonical order; NULL: not known yet */
+} Prepared;
+
+struct _RunnelDecider {
+  GObject parent_instance;
+  RunnelEngine *engine;
+  RunnelDecisionLayout layout;
+  gboolean use_prior;
+  double length_exponent;
+  double temperatures[RUNNEL_QUESTION_TYPE_SCORE + 1];
+  GHashTable *prepared;      /* key of a question → Prepared */
+};
+
+G_DEFINE_FINAL_TYPE (RunnelDecider, runnel_decider, G_TYPE_OBJECT)
+
+GType
+runnel_decision_layout_get_type (void)
+{
+  static gsize type = 0;
+  static const GEnumValue values[] = {
+    { RUNNEL_DECISION_LAYOUT_SHOWN, "RUNNEL_DECISION_LAYOUT_SHOWN", "shown" },
+    { RUNNEL_DECISION_LAYOUT_HIDDEN, "RUNNEL_DECISION_LAYOUT_HIDDEN",
+      "hidden" },
+    { 0, NULL, NULL },
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (&type,
+        g_enum_register_static ("RunnelDecisionLayout", values));
+  return type;
+}
+
+static void
+prepared_free (gpointer data)
+{
+  Prepared *prepared = data;
+
+  runnel_question_turn_free (prepared->turn);
+  g_free (prepared->priors);
+  g_free (prepared);
+}
+
+static void
+runnel_decider_finalize (GObject *object)
+{
+  RunnelDecider *self = RUNNEL_DECIDER (object);
+
+  g_hash_table_unref (self->prepared);
+  g_clear_object (&self->engine);
+  G_OBJECT_CLASS (runnel_decider_parent_class)->finalize (object);
+}
+
+static void
+runnel_decider_class_init (RunnelDeciderClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = runnel_decider_finalize;
+}
+
+static void
+runnel_decider_init (RunnelDecider *self)
+{
+  self->prepared = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+      prepared_free);
+  self->layout = RUNNEL_DECISION_LAYOUT_HIDDEN;
+  self->use_prior = TRUE;
+  self->length_exponent = 0.5;
+  for (guint i = 0; i < G_N_ELEMENTS (self->temperatures); i++)
+    self->temperatures[i] = 1;
+}
+
+/**
+ * runnel_decider_new:
+ * @engine: who computes
+ * @error: return location for a #GError
+ *
+ * A decider for the states of an engine.
+ *
+ * Returns: (transfer full): the decider, or %NULL with an error of the model's
+ *   tokenizer
+ *
+ * Since: 0.1
+ */
+RunnelDecider *
+runnel_decider_new (RunnelEngine *engine, GError **error)
+{
+  RunnelDecider *self;
+
+  g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (runnel_model_get_tokenizer (runnel_engine_get_model (engine), error)
+      == NULL)
+    return NULL;
+  self = g_object_new (RUNNEL_TYPE_DECIDER, NULL);
+  self->engine = g_object_ref (engine);
+  return self;
+}
+
+/**
+ * runnel_decider_get_engine:
+ * @self: a decider
+ *
+ * Who computes.
+ *
+ * Returns: (transfer none): the engine
+ *
+ * Since: 0.1
+ */
+RunnelEngine *
+runnel_decider_get_engine (RunnelDecider *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
+  return self->engine;
+}
+
+/* ---- Settings ------------------------------------------------------------ */
+
+static void
+forget_priors (RunnelDecider *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->prepared);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    g_clear_pointer (&((Prepared *) value)->priors, g_free);
+}
+
+/**
+ * runnel_decider_set_layout:
+ * @self: a decider
+ * @layout: how options come before a model without a head
+ *
+ * The default is %RUNNEL_DECISION_LAYOUT_HIDDEN.
+ *
+ * Since: 0.1
+ */
+void
+runnel_decider_set_layout (RunnelDecider *self, RunnelDecisionLayout layout)
+{
+  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  if (layout == self->layout)
+    return;
+  self->layout = layout;
+  forget_priors (self);
+}
+
+/**
+ * runnel_decider_get_layout:
+ * @self: a decider
+ *
+ * How options come before a model without a head.
+ *
+ * Returns: the layout
+ *
+ * Since: 0.1
+ */
+RunnelDecisionLayout
+runnel_decider_get_layout (RunnelDecider *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), RUNNEL_DECISION_LAYOUT_SHOWN);
+  return self->layout;
+}
+
+/**
+ * runnel_decider_set_use_prior:
+ * @self: a decider
+ * @use_prior: whether to subtract it
+ *
+ * Without a head, an option's log-likelihood is compared with the one it has
+ * behind a state that says nothing: a label that is likely anyhow is no
+ * answer. The prior of a question is computed once. The default is %TRUE.
+ *
+ * Since: 0.1
+ */
+void
+runnel_decider_set_use_prior (RunnelDecider *self, gboolean use_prior)
+{
+  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  self->use_prior = use_prior;
+}
+
+/**
+ * runnel_decider_get_use_prior:
+ * @self: a decider
+ *
+ * Whether the prior is subtracted.
+ *
+ * Returns: %TRUE or %FALSE
+ *
+ * Since: 0.1
+ */
+gboolean
+runnel_decider_get_use_prior (RunnelDecider *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), FALSE);
+  return self->use_prior;
+}
+
+/**
+ * runnel_decider_set_length_exponent:
+ * @self: a decider
+ * @exponent: 0 to 2
+ *
+ * Without a head, a log-likelihood is divided by the label's number of tokens
+ * to the power of @exponent: 0 takes the sum, 1 the mean of a token.
+ * The default is 0.5.
+ *
+ * Since: 0.1
+ */
+void
+runnel_decider_set_length_exponent (RunnelDecider *self, double exponent)
+{
+  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  g_return_if_fail (exponent >= 0 && exponent <= 2);
+  self->length_exponent = exponent;
+}
+
+/**
+ * runnel_decider_get_length_exponent:
+ * @self: a decider
+ *
+ * How the length of a label counts.
+ *
+ * Returns: 0 to 2
+ *
+ * Since: 0.1
+ */
+double
+runnel_decider_get_length_exponent (RunnelDecider *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), 1);
+  return self->length_exponent;
+}
+
+/**
+ * runnel_decider_set_temperature:
+ * @self: a decider
+ * @type: of which questions
+ * @temperature: above 0
+ *
+ * What scores are divided by before the softmax. The default is 1.
+ *
+ * Since: 0.1
+ */
+void
+runnel_decider_set_temperature (RunnelDecider *self, RunnelQuestionType type,
+                                double temperature)
+{
+  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  g_return_if_fail (type <= RUNNEL_QUESTION_TYPE_SCORE);
+  g_return_if_fail (temperature > 0 && isfinite (temperature));
+  self->temperatures[type] = temperature;
+}
+
+/**
+ * runnel_decider_get_temperature:
+ * @self: a decider
+ * @type: of which questions
+ *
+ * What scores are divided by before the softmax.
+ *
+ * Returns: the temperature
+ *
+ * Since: 0.1
+ */
+double
+runnel_decider_get_temperature (RunnelDecider *self, RunnelQuestionType type)
+{
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), 1);
+  g_return_val_if_fail (type <= RUNNEL_QUESTION_TYPE_SCORE, 1);
+  return self->temperatures[type];
+}
+
+/* ---- Preparing ----------------------------------------------------------- */
+
+static Prepared *
+prepare (RunnelDecider *self, RunnelQuestion *question, GError **error)
+{
+  g_autofree char *key = runnel_question_make_key (question);
+  Prepared *prepared = g_hash_table_lookup (self->prepared, key);
+  RunnelQuestionTurn *turn;
+
+  if (prepared != NULL)
+    return prepared;
+  turn = runnel_question_turn_new (runnel_engine_get_model (self->engine),
+      question, error);
+  if (turn == NULL)
+    return NULL;
+  if (g_hash_table_size (self->prepared) >= MAX_PREPARED)
+    g_hash_table_remove_all (self->prepared);
+  prepared = g_new0 (Prepared, 1);
+  prepared->turn = turn;
+  g_hash_table_insert (self->prepared, g_steal_pointer (&key), prepared);
+  return prepared;
+}
+
+/* ---- Without a head ------------------------------------------------------ */
+
+/* Rows behind the state, in the worst case. */
+static gboolean
+check_room (RunnelDecider *self, RunnelSequence *state,
+            RunnelQuestion *question, const RunnelQuestionTurn *turn,
+            GError **error)
+{
+  const guint *order = runnel_question_get_order (question);
+  guint64 room = runnel_sequence_get_context_length (state)
+      - runnel_sequence_get_length (state);
+  guint64 shown = turn->before.n + turn->after.n;
+  guint longest = 0;
+
+  for (guint i = 0; i < turn->n; i++) {
+    if (self->layout == RUNNEL_DECISION_LAYOUT_SHOWN)
+      shown += turn->shown[i].n;
+    if (turn->labels[i].n > turn->labels[longest].n)
+      longest = i;
+  }
+  if (shown + turn->labels[longest].n <= room)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CONTEXT_OVERFLOW,
+      "question '%s': instructions and options of %" G_GUINT64_FORMAT
+      " tokens and the longest option, '%.40s', of %u are over the %"
+      G_GUINT64_FORMAT " that the state leaves of the context; shorten them, "
+      "ask with fewer options or raise context-length",
+      runnel_question_get_id (question), shown,
+      runnel_question_get_label (question, order[longest]),
+      turn->labels[longest].n, room);
+  return FALSE;
+}
+
+static void
+clear_forks (RunnelSequence **forks, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    g_clear_object (&forks[i]);
+}
+
+/* The options side by side behind @base, which none of them changes. */
+static RunnelSequence *
+show_options (RunnelOptionRows *rows, RunnelSequence *base,
+              const RunnelTokenRun *options, guint n, GError **error)
+{
+  g_autofree RunnelSequence **forks = g_new0 (RunnelSequence *, n);
+  RunnelSequence *joined;
+
+  if (!runnel_option_rows_fork (rows, base, options, n, forks, error))
+    return NULL;
+  joined = runnel_sequence_join (forks, n, runnel_sequence_get_length (base),
+      error);
+  clear_forks (forks, n);
+  return joined;
+}
+
+/* Log-likelihoods of the labels behind @state, in canonical order. */
+static gboolean
+score_labels (RunnelDecider *self, RunnelOptionRows *rows,
+              RunnelSequence *state, const RunnelQuestionTurn *turn,
+              double *log_likelihoods, GError **error)
+{
+  g_autoptr (RunnelSequence) asked = runnel_sequence_fork (state);
+  g_autoptr (RunnelSequence) decides = NULL;
+
+  if (!runnel_option_rows_append (rows, asked, turn->before.tokens,
+          turn->before.n, error))
+    return FALSE;
+  decides = self->layout == RUNNEL_DECISION_LAYOUT_SHOWN ?
+      show_options (rows, asked, turn->shown, turn->n, error) :
+      g_object_ref (asked);
+  return decides != NULL
+      && runnel_option_rows_append (rows, decides, turn->after.tokens,
+          turn->after.n, error)
+      && runnel_option_rows_score (rows, decides, turn->labels, turn->n,
+          log_likelihoods, error);
+}
+
+static gboolean
+find_priors (RunnelDecider *self, Prepared *prepared, GCancellable *cancellable,
+             RunnelDecisionCost *cost, GError **error)
+{
+  RunnelOptionRows rows = { .engine = self->engine,
+    .cancellable = cancellable };
+  g_autoptr (RunnelSequence) state = NULL;
+  g_autofree double *priors = NULL;
+
+  if (prepared->priors != NULL)
+    return TRUE;
+  state = runnel_decider_read (self, CONTENT_FREE, -1, FALSE, cancellable,
+      error);
+  if (state == NULL)
+    return FALSE;
+  priors = g_new (double, prepared->turn->n);
+  if (!score_labels (self, &rows, state, prepared->turn, priors, error))
+    return FALSE;
+  cost->prior_rows += rows.rows + runnel_sequence_get_length (state);
+  prepared->priors = g_steal_pointer (&priors);
+  return TRUE;
+}
+
+/* n to the power of the length exponent. */
+static double
+get_length (RunnelDecider *self, guint n)
+{
+  return elementary_exp (self->length_exponent * elementary_log (n));
+}
+
+static gboolean
+decide_by_labels (RunnelDecider *self, RunnelOptionRows *rows,
+                  RunnelSequence *state, RunnelQuestion *question,
+                  RunnelDecisionCost *cost, double *logits, GError **error)
+{
+  const guint *order = runnel_question_get_order (question);
+  Prepared *prepared = prepare (self, question, error);
+  g_autofree double *scores = NULL;
+
+  if (prepared == NULL
+      || !check_room (self, state, question, prepared->turn, error)
+      || (self->use_prior && !find_priors (self, prepared, rows->cancellable,
+              cost, error)))
+    return FALSE;
+  scores = g_new (double, prepared->turn->n);
+  if (!score_labels (self, rows, state, prepared->turn, scores, error))
+    return FALSE;
+  for (guint i = 0; i < prepared->turn->n; i++) {
+    double prior = self->use_prior ? prepared->priors[i] : 0;
+
+    logits[order[i]] = (scores[i] - prior)
+        / get_length (self, prepared->turn->labels[i].n);
+  }
+  return TRUE;
+}
+
+/* ---- Deciding ------------------------------------------------------------ */
+
+/**
+ * runnel_decider_read:
+ * @self: a decider
+ * @text: UTF-8: what questions will be asked about
+ * @length: its length in bytes; −1: to the NUL
+ * @use_cache: look into the prefix cache, and keep the state there
+ * @cancellable: (nullable): looked at before each chunk
+ * @error: return location for a #GError
+ *
+ * Reads a text into a state: as a turn of the user, by the model's chat
+ * template, or as it is where there is none.
+ *
+ * Returns: (transfer full): the state, or %NULL with %RUNNEL_ERROR_MALFORMED
+ *   (no UTF-8) or an error of the tokenizer, the template or
+ *   runnel_sequence_prefill()
+ *
+ * Since: 0.1
+ */
+RunnelSequence *
+runnel_decider_read (RunnelDecider *self, const char *text, gssize length,
+                     gboolean use_cache, GCancellable *cancellable,
+                     GError **error)
+{
+  g_autoptr (RunnelSequence) state = NULL;
+  RunnelTokenRun run = { NULL };
+  const char *bad;
+  gboolean ok;
+
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
+  g_return_val_if_fail (text != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (!g_utf8_validate (text, length, &bad)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+        "the text is not UTF-8, or holds NUL, at byte %" G_GSIZE_FORMAT,
+        (gsize) (bad - text));
+    return NULL;
+  }
+  if (!runnel_question_turn_read (runnel_engine_get_model (self->engine), text,
+          length, &run, error))
+    return NULL;
+  state = runnel_sequence_new (self->engine, 0, error);
+  ok = state != NULL && runnel_sequence_prefill (state, run.tokens, run.n, 0,
+      use_cache, NULL, NULL, cancellable, NULL, error);
+  runnel_token_run_clear (&run);
+  return ok ? g_steal_pointer (&state) : NULL;
+}
+
+/* A fork of the state without what only begins a reply. */
+static RunnelSequence *
+fork_state (RunnelDecider *self, RunnelSequence *state, int n_state,
+            GError **error)
+{
+  g_autoptr (RunnelSequence) fork = NULL;
+
+  if (runnel_sequence_get_engine (state) != self->engine) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
+        "the state is of another engine than the decider");
+    return NULL;
+  }
+  fork = runnel_sequence_fork (state);
+  if (n_state >= 0 && !runnel_sequence_truncate (fork, n_state, error))
+    return NULL;
+  return g_steal_pointer (&fork);
+}
+
+static RunnelDecision *
+decide (RunnelDecider *self, RunnelOptionRows *rows, RunnelSequence *state,
+        RunnelQuestion *question, RunnelDecisionCost *cost,
+        GError **error)
+{
+  g_autofree double *logits
+      = g_new (double, runnel_question_get_n_options (question));
+  RunnelQuestionType type = runnel_question_get_question_type (question);
+  RunnelDecisionScores scores = {
+    .logits = logits,
+    .temperature = self->temperatures[type],
+  };
+
+  if (!decide_by_labels (self, rows, state, question, cost, logits, error))
+    return NULL;
+  return runnel_decision_new (question, &scores, error);
+}
+
+/**
+ * runnel_decider_decide:
+ * @self: a decider
+ * @state: what the questions are about; it does not change
+ * @n_state: how many tokens of it count: those before the beginning of a
+ *   reply; −1: all
+ * @questions: (element-type RunnelQuestion): 1 to 256 questions; none sees
+ *   another
+ * @cancellable: (nullable): looked at before each batch
+ * @error: return location for a #GError
+ *
+ * Answers questions about one state.
+ *
+ * Returns: (transfer full): the decisions, or %NULL with
+ *   %RUNNEL_ERROR_CONTEXT_OVERFLOW, %RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+ *   %RUNNEL_ERROR_BAD_LOGITS, %RUNNEL_ERROR_CANCELLED,
+ *   %RUNNEL_ERROR_MISMATCH or %RUNNEL_ERROR_INVALID_ARGUMENT
+ *
+ * Since: 0.1
+ */
+RunnelDecisions *
+runnel_decider_decide (RunnelDecider *self, RunnelSequence *state, int n_state,
+                       GPtrArray *questions, GCancellable *cancellable,
+                       GError **error)
+{
+  RunnelOptionRows rows = { .cancellable = cancellable };
+  RunnelDecisionCost cost = { 0 };
+  g_autoptr (RunnelSequence) fork = NULL;
+  g_autoptr (GPtrArray) decisions = NULL;
+  gint64 started = g_get_monotonic_time ();
+
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
+  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (state), NULL);
+  g_return_val_if_fail (questions != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (questions->len < 1 || questions->len > RUNNEL_MAX_QUESTIONS) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
+        "%u questions; give 1 to %d", questions->len, RUNNEL_MAX_QUESTIONS);
+    return NULL;
+  }
+  fork = fork_state (self, state, n_state, error);
+  if (fork == NULL)
+    return NULL;
+  rows.engine = self->engine;
+  decisions = g_ptr_array_new_with_free_func
+      ((GDestroyNotify) runnel_decision_free);
+  for (guint i = 0; i < questions->len; i++) {
+    RunnelDecision *decision = decide (self, &rows, fork,
+        questions->pdata[i], &cost, error);
+
+    if (decision == NULL)
+      return NULL;
+    g_ptr_array_add (decisions, decision);
+  }
+  cost.state_tokens = runnel_sequence_get_length (fork);
+  cost.rows = rows.rows;
+  cost.logits_rows = rows.logits_rows;
+  cost.duration = (g_get_monotonic_time () - started) * 1000;
+  return runnel_decisions_new (g_steal_pointer (&decisions), &cost);
+}

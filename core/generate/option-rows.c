@@ -1,0 +1,221 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "option-rows.h"
+
+#include "../model/batch.h"
+#include "candidates.h"
+#include "elementary.h"
+
+/* Rows of a batch: enough to be computed fast, few enough that others get
+ * their turn and that logits stay small. */
+#define MAX_ROWS 256
+#define MAX_LOGITS_BYTES (64 * 1024 * 1024)
+
+void
+runnel_token_run_clear (RunnelTokenRun *self)
+{
+  g_clear_pointer (&self->tokens, g_free);
+  self->n = 0;
+}
+
+static gboolean
+forward (RunnelOptionRows *self, RunnelBatchItem *items, guint n,
+         GError **error)
+{
+  if (!runnel_engine_forward_cancellable (self->engine, items, n,
+          self->cancellable, error))
+    return FALSE;
+  for (guint i = 0; i < n; i++) {
+    self->rows += items[i].n_tokens;
+    self->logits_rows += items[i].n_logits;
+  }
+  return TRUE;
+}
+
+gboolean
+runnel_option_rows_append (RunnelOptionRows *self, RunnelSequence *sequence,
+                           const gint32 *tokens, guint n, GError **error)
+{
+  for (guint done = 0; done < n; done += MAX_ROWS) {
+    RunnelBatchItem item = {
+      .sequence = sequence,
+      .tokens = tokens + done,
+      .n_tokens = MIN (MAX_ROWS, n - done),
+    };
+
+    if (!forward (self, &item, 1, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* How many of @runs, less @skip tokens each, make the next batch: at least
+ * one. */
+static guint
+count_group (const RunnelTokenRun *runs, guint n, guint skip, guint max_rows)
+{
+  guint rows = 0, i = 0;
+
+  while (i < n && (i == 0 || rows + runs[i].n - skip <= max_rows))
+    rows += runs[i++].n - skip;
+  return i;
+}
+
+/* ---- Options that are to be seen ----------------------------------------- */
+
+static gboolean
+append_group (RunnelOptionRows *self, RunnelSequence **forks,
+              const RunnelTokenRun *runs, guint n, GError **error)
+{
+  g_autofree RunnelBatchItem *items = NULL;
+
+  if (n == 1)
+    return runnel_option_rows_append (self, forks[0], runs[0].tokens,
+        runs[0].n, error);
+  items = g_new0 (RunnelBatchItem, n);
+  for (guint i = 0; i < n; i++) {
+    items[i].sequence = forks[i];
+    items[i].tokens = runs[i].tokens;
+    items[i].n_tokens = runs[i].n;
+  }
+  return forward (self, items, n, error);
+}
+
+gboolean
+runnel_option_rows_fork (RunnelOptionRows *self, RunnelSequence *base,
+                         const RunnelTokenRun *runs, guint n,
+                         RunnelSequence **forks, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    forks[i] = runnel_sequence_fork (base);
+  for (guint done = 0; done < n;) {
+    guint group = count_group (runs + done, n - done, 0, MAX_ROWS);
+
+    if (!append_group (self, forks + done, runs + done, group, error)) {
+      for (guint i = 0; i < n; i++)
+        g_clear_object (&forks[i]);
+      return FALSE;
+    }
+    done += group;
+  }
+  return TRUE;
+}
+
+/* ---- Labels that are scored ---------------------------------------------- */
+
+/* Logits of a batch. */
+typedef struct {
+  float *logits;             /* [max_rows][n_vocab] */
+  guint max_rows;
+  gsize n_vocab;
+} Score;
+
+/* log P of the token that follows a row of logits, in double. */
+static double
+log_probability (const Score *score, guint row, gint32 token)
+{
+  const float *logits = score->logits + row * score->n_vocab;
+  size_t best;
+  float max = runnel_logits_max (logits, score->n_vocab, &best);
+
+  return ((double) logits[token] - max) - elementary_log
+      (runnel_logits_sum_exp (logits, score->n_vocab, max));
+}
+
+/* Log-probabilities of the tokens behind the first, of labels of more than
+ * one token, added to @sums. */
+static gboolean
+score_group (RunnelOptionRows *self, const Score *score, RunnelSequence *base,
+             const RunnelTokenRun *runs, guint n, double *sums, GError **error)
+{
+  g_autoptr (GPtrArray) forks
+      = g_ptr_array_new_with_free_func (g_object_unref);
+  g_autofree RunnelBatchItem *items = g_new0 (RunnelBatchItem, n);
+  guint row = 0;
+
+  for (guint i = 0; i < n; i++) {
+    RunnelSequence *fork = runnel_sequence_fork (base);
+
+    g_ptr_array_add (forks, fork);
+    items[i].sequence = fork;
+    items[i].tokens = runs[i].tokens;
+    items[i].n_tokens = items[i].n_logits = runs[i].n - 1;
+    items[i].logits = score->logits + row * score->n_vocab;
+    row += runs[i].n - 1;
+  }
+  if (!forward (self, items, n, error))
+    return FALSE;
+  row = 0;
+  for (guint i = 0; i < n; i++)
+    for (guint k = 1; k < runs[i].n; k++)
+      sums[i] += log_probability (score, row++, runs[i].tokens[k]);
+  return TRUE;
+}
+
+/* The same of one label that is too long for a batch. */
+static gboolean
+score_long (RunnelOptionRows *self, const Score *score, RunnelSequence *base,
+            const RunnelTokenRun *run, double *sum, GError **error)
+{
+  g_autoptr (RunnelSequence) fork = runnel_sequence_fork (base);
+
+  for (guint done = 0; done < run->n - 1;) {
+    guint rows = MIN (score->max_rows, run->n - 1 - done);
+    RunnelBatchItem item = {
+      .sequence = fork,
+      .tokens = run->tokens + done,
+      .n_tokens = rows,
+      .logits = score->logits,
+      .n_logits = rows,
+    };
+
+    if (!forward (self, &item, 1, error))
+      return FALSE;
+    for (guint k = 0; k < rows; k++)
+      *sum += log_probability (score, k, run->tokens[done + k + 1]);
+    done += rows;
+  }
+  return TRUE;
+}
+
+static gboolean
+score_rest (RunnelOptionRows *self, const Score *score, RunnelSequence *base,
+            const RunnelTokenRun *runs, guint n, double *sums, GError **error)
+{
+  for (guint done = 0; done < n;) {
+    guint group = count_group (runs + done, n - done, 1, score->max_rows);
+    gboolean ok = TRUE;
+
+    if (runs[done].n - 1 > score->max_rows)
+      ok = score_long (self, score, base, &runs[done], &sums[done], error);
+    else if (group > 1 || runs[done].n > 1)
+      ok = score_group (self, score, base, runs + done, group, sums + done,
+          error);
+    if (!ok)
+      return FALSE;
+    done += group;
+  }
+  return TRUE;
+}
+
+gboolean
+runnel_option_rows_score (RunnelOptionRows *self, RunnelSequence *base,
+                          const RunnelTokenRun *runs, guint n,
+                          double *log_probabilities, GError **error)
+{
+  gsize n_vocab
+      = runnel_model_get_n_vocab (runnel_engine_get_model (self->engine));
+  guint max_rows
+      = CLAMP (MAX_LOGITS_BYTES / (n_vocab * sizeof (float)), 1, MAX_ROWS);
+  g_autofree float *logits = g_new (float, max_rows * n_vocab);
+  const Score score = { logits, max_rows, n_vocab };
+
+  if (!runnel_sequence_compute_logits (base, logits, n_vocab, error))
+    return FALSE;
+  self->logits_rows++;
+  for (guint i = 0; i < n; i++)
+    log_probabilities[i] = log_probability (&score, 0, runs[i].tokens[0]);
+  return score_rest (self, &score, base, runs, n, log_probabilities, error);
+}

@@ -1,0 +1,48 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * The rows of options: forks of a sequence side by side in one batch.
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+#include "../model/sequence.h"
+
+G_BEGIN_DECLS
+
+/* Token ids that follow a sequence. */
+typedef struct {
+  gint32 *tokens;            /* owned */
+  guint n;
+} RunnelTokenRun;
+
+void runnel_token_run_clear (RunnelTokenRun *self);
+
+/* Who computes, and what has been computed. */
+typedef struct {
+  RunnelEngine *engine;
+  GCancellable *cancellable; /* nullable */
+  guint64 rows;
+  guint64 logits_rows;
+} RunnelOptionRows;
+
+/* Appends to @sequence, in chunks. */
+gboolean runnel_option_rows_append (RunnelOptionRows *self,
+                                    RunnelSequence *sequence,
+                                    const gint32 *tokens, guint n,
+                                    GError **error);
+/* Forks @base for each of @runs, none of them empty, and appends it; @forks
+ * has room for @n and is filled on success. */
+gboolean runnel_option_rows_fork (RunnelOptionRows *self, RunnelSequence *base,
+                                  const RunnelTokenRun *runs, guint n,
+                                  RunnelSequence **forks, GError **error);
+/* The log-probability of each of @runs, none of them empty, behind @base,
+ * which does not change. */
+gboolean runnel_option_rows_score (RunnelOptionRows *self,
+                                   RunnelSequence *base,
+                                   const RunnelTokenRun *runs, guint n,
+                                   double *log_probabilities, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,526 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * Decisions without a head on a two-layer model: the same bits alone and
+ * beside other questions, with every number of threads, whatever the order of
+ * the options, cold and cached; and equal to the definition, forwarded row by
+ * row.
+ */
+#include <glib/gstdio.h>
+#include <math.h>
+#include <string.h>
+
+#include "error.h"
+#include "generate/decider.h"
+#include "generate/decision-private.h"
+#include "generate/question-turn.h"
+#include "tiny-model.h"
+
+#define TEXT "my card has not come, where is it?"
+
+typedef struct {
+  RunnelModel *model;
+  RunnelEngine *engine;
+} Fixture;
+
+static RunnelEngine *
+get_engine (RunnelModel *model, guint n_threads)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelBackend) backend
+      = runnel_backend_get ("cpu", n_threads, NULL, &error);
+  RunnelEngine *engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16,
+      NULL, NULL, NULL, &error);
+
+  g_assert_no_error (error);
+  return engine;
+}
+
+static void
+set_up (Fixture *f, gconstpointer data)
+{
+  TinyModel tiny = TINY_MODEL_DEFAULT;
+  g_autofree char *path = NULL;
+  g_autoptr (GError) error = NULL;
+
+  tiny.context_length = 2048;
+  path = tiny_model_write (&tiny);
+  f->model = runnel_model_open (path, RUNNEL_LOAD_MODE_READ, &error);
+  g_assert_no_error (error);
+  g_unlink (path);
+  f->engine = get_engine (f->model, 1);
+}
+
+static void
+tear_down (Fixture *f, gconstpointer data)
+{
+  g_clear_object (&f->engine);
+  g_clear_object (&f->model);
+}
+
+static RunnelQuestion *
+make_choice (const char *id, const char *instructions,
+             const char *const *labels)
+{
+  g_autoptr (GError) error = NULL;
+  RunnelQuestion *question = runnel_question_new (id,
+      RUNNEL_QUESTION_TYPE_CHOICE, instructions, labels, NULL,
+      g_strv_length ((char **) labels), &error);
+
+  g_assert_no_error (error);
+  return question;
+}
+
+static const char *const labels[] = { "delivery", "payment of a bill", "fraud",
+  "card", "a", NULL };
+static const char *const permuted[] = { "a", "fraud", "payment of a bill",
+  "delivery", "card", NULL };
+
+static GPtrArray *
+one_question (const char *const *options)
+{
+  GPtrArray *questions = g_ptr_array_new_with_free_func (g_object_unref);
+
+  g_ptr_array_add (questions, make_choice ("q", "What is it about?", options));
+  return questions;
+}
+
+static RunnelDecisions *
+decide (RunnelDecider *decider, RunnelSequence *state, GPtrArray *questions)
+{
+  g_autoptr (GError) error = NULL;
+  RunnelDecisions *decisions = runnel_decider_decide (decider, state, -1,
+      questions, NULL, &error);
+
+  g_assert_no_error (error);
+  return decisions;
+}
+
+static RunnelDecider *
+make_decider (RunnelEngine *engine, RunnelDecisionLayout layout)
+{
+  g_autoptr (GError) error = NULL;
+  RunnelDecider *decider = runnel_decider_new (engine, &error);
+
+  g_assert_no_error (error);
+  runnel_decider_set_layout (decider, layout);
+  return decider;
+}
+
+static RunnelSequence *
+read_text (RunnelDecider *decider, const char *text, gboolean use_cache)
+{
+  g_autoptr (GError) error = NULL;
+  RunnelSequence *state = runnel_decider_read (decider, text, -1, use_cache,
+      NULL, &error);
+
+  g_assert_no_error (error);
+  return state;
+}
+
+static int
+find_label (RunnelQuestion *question, const char *label)
+{
+  for (guint i = 0; i < runnel_question_get_n_options (question); i++)
+    if (strcmp (runnel_question_get_label (question, i), label) == 0)
+      return i;
+  return -1;
+}
+
+/* The same bits for every label, wherever it stands. */
+static void
+assert_same (RunnelDecision *a, RunnelDecision *b)
+{
+  RunnelQuestion *question = runnel_decision_get_question (a);
+  RunnelQuestion *other = runnel_decision_get_question (b);
+
+  for (guint i = 0; i < runnel_question_get_n_options (question); i++) {
+    const char *label = runnel_question_get_label (question, i);
+    int k = find_label (other, label);
+    double p = runnel_decision_get_probability (a, i);
+    double q = runnel_decision_get_probability (b, k);
+
+    g_assert_cmpmem (&p, sizeof p, &q, sizeof q);
+  }
+  g_assert_cmpstr (
+      runnel_question_get_label (question, runnel_decision_get_choice (a)),
+      ==, runnel_question_get_label (other, runnel_decision_get_choice (b)));
+  g_assert_cmpfloat (runnel_decision_get_entropy (a), ==,
+      runnel_decision_get_entropy (b));
+}
+
+static const RunnelDecisionLayout layouts[] = {
+  RUNNEL_DECISION_LAYOUT_SHOWN, RUNNEL_DECISION_LAYOUT_HIDDEN,
+};
+
+static void
+test_equality (Fixture *f, gconstpointer data)
+{
+  for (guint l = 0; l < G_N_ELEMENTS (layouts); l++) {
+    g_autoptr (RunnelDecider) decider = make_decider (f->engine, layouts[l]);
+    g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+    g_autoptr (GPtrArray) questions = one_question (labels);
+    g_autoptr (GPtrArray) turned = one_question (permuted);
+    g_autoptr (RunnelDecisions) first = decide (decider, state, questions);
+    RunnelDecision *expected = runnel_decisions_get (first, 0);
+    guint length = runnel_sequence_get_length (state);
+
+    for (guint threads = 1; threads <= 4; threads *= 2)
+      for (guint cached = 0; cached < 3; cached++) {
+        g_autoptr (RunnelEngine) engine = get_engine (f->model, threads);
+        g_autoptr (RunnelDecider) other = make_decider (engine, layouts[l]);
+        g_autoptr (RunnelSequence) again
+            = read_text (other, TEXT, cached > 0);
+        g_autoptr (RunnelDecisions) a = decide (other, again, questions);
+        g_autoptr (RunnelDecisions) b = decide (other, again, turned);
+
+        assert_same (expected, runnel_decisions_get (a, 0));
+        assert_same (expected, runnel_decisions_get (b, 0));
+      }
+    g_assert_cmpuint (runnel_sequence_get_length (state), ==, length);
+  }
+}
+
+/* Beside other questions, none of which it sees. */
+static void
+test_several (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
+  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (GPtrArray) one = one_question (labels);
+  g_autoptr (GPtrArray) three = one_question (permuted);
+  g_autoptr (RunnelDecisions) alone = decide (decider, state, one);
+  g_autoptr (RunnelDecisions) together = NULL;
+  RunnelDecisionCost cost, cost_alone;
+
+  g_ptr_array_insert (three, 0, make_choice ("before", "Why?", permuted));
+  g_ptr_array_add (three, make_choice ("behind", "How?", labels));
+  together = decide (decider, state, three);
+  g_assert_cmpuint (runnel_decisions_get_n (together), ==, 3);
+  assert_same (runnel_decisions_get (alone, 0),
+      runnel_decisions_get (together, 1));
+  runnel_decisions_get_cost (alone, &cost_alone);
+  runnel_decisions_get_cost (together, &cost);
+  g_assert_cmpuint (cost.state_tokens, ==,
+      runnel_sequence_get_length (state));
+  g_assert_cmpuint (cost.rows, >, 2 * cost_alone.rows);
+  /* The prior of the second question was there. */
+  g_assert_cmpuint (cost.prior_rows, <, 3 * cost_alone.prior_rows);
+}
+
+/* ---- The definition ------------------------------------------------------ */
+
+static double
+log_probability (const float *logits, guint n, gint32 token)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += exp ((double) logits[i] - logits[token]);
+  return -log (sum);
+}
+
+/* Of a label behind a prompt, row by row. */
+static double
+score_slowly (RunnelSequence *prompt, const RunnelTokenRun *label)
+{
+  RunnelEngine *engine = runnel_sequence_get_engine (prompt);
+  guint n = runnel_model_get_n_vocab (runnel_engine_get_model (engine));
+  g_autoptr (RunnelSequence) fork = runnel_sequence_fork (prompt);
+  g_autofree float *logits = g_new (float, n);
+  g_autoptr (GError) error = NULL;
+  double sum = 0;
+
+  runnel_sequence_compute_logits (fork, logits, n, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < label->n; i++) {
+    sum += log_probability (logits, n, label->tokens[i]);
+    runnel_sequence_forward (fork, &label->tokens[i], 1, logits, n, &error);
+    g_assert_no_error (error);
+  }
+  return sum;
+}
+
+static RunnelSequence *
+ask_slowly (RunnelSequence *state, const RunnelQuestionTurn *turn,
+            RunnelDecisionLayout layout)
+{
+  g_autoptr (RunnelSequence) asked = runnel_sequence_fork (state);
+  g_autoptr (GPtrArray) forks = g_ptr_array_new_with_free_func (g_object_unref);
+  g_autoptr (GError) error = NULL;
+  RunnelSequence *joined;
+
+  runnel_sequence_prefill (asked, turn->before.tokens, turn->before.n, 0,
+      FALSE, NULL, NULL, NULL, NULL, &error);
+  for (guint i = 0; i < turn->n; i++) {
+    g_ptr_array_add (forks, runnel_sequence_fork (asked));
+    runnel_sequence_prefill (forks->pdata[i], turn->shown[i].tokens,
+        turn->shown[i].n, 1, FALSE, NULL, NULL, NULL, NULL, &error);
+  }
+  joined = layout == RUNNEL_DECISION_LAYOUT_HIDDEN ? g_object_ref (asked)
+      : runnel_sequence_join ((RunnelSequence **) forks->pdata, forks->len,
+          runnel_sequence_get_length (asked), &error);
+  g_assert_no_error (error);
+  runnel_sequence_prefill (joined, turn->after.tokens, turn->after.n, 0, FALSE,
+      NULL, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  return joined;
+}
+
+static void
+test_definition (Fixture *f, gconstpointer data)
+{
+  g_autoptr (GPtrArray) questions = one_question (labels);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelQuestionTurn) turn
+      = runnel_question_turn_new (f->model, questions->pdata[0], &error);
+
+  g_assert_no_error (error);
+  for (guint l = 0; l < G_N_ELEMENTS (layouts); l++) {
+    g_autoptr (RunnelDecider) decider = make_decider (f->engine, layouts[l]);
+    g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+    g_autoptr (RunnelSequence) prompt = ask_slowly (state, turn, layouts[l]);
+    g_autoptr (RunnelDecisions) decisions = NULL;
+
+    runnel_decider_set_use_prior (decider, FALSE);
+    runnel_decider_set_length_exponent (decider, 1);
+    decisions = decide (decider, state, questions);
+    for (guint i = 0; i < turn->n; i++) {
+      int option = find_label (questions->pdata[0],
+          ((const char *[]) { "a", "card", "delivery", "fraud",
+              "payment of a bill" })[i]);
+      double expected = score_slowly (prompt, &turn->labels[i])
+          / turn->labels[i].n;
+
+      g_assert_cmpfloat_with_epsilon (expected, runnel_decision_get_logit
+          (runnel_decisions_get (decisions, 0), option), 1e-6);
+    }
+  }
+}
+
+/* Two states are told apart, the prior and the length count. */
+static void
+test_settings (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_HIDDEN);
+  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (RunnelSequence) nothing = read_text (decider, "N/A", FALSE);
+  g_autoptr (GPtrArray) questions = one_question (labels);
+  g_autoptr (RunnelDecisions) first = decide (decider, state, questions);
+  g_autoptr (RunnelDecisions) hot = NULL, empty = NULL;
+  RunnelDecision *a = runnel_decisions_get (first, 0), *b;
+  double sum = 0;
+
+  for (guint i = 0; i < 5; i++)
+    sum += runnel_decision_get_probability (a, i);
+  g_assert_cmpfloat_with_epsilon (sum, 1, 1e-12);
+  g_assert_true (isnan (runnel_decision_get_abstain (a)));
+  runnel_decider_set_temperature (decider, RUNNEL_QUESTION_TYPE_CHOICE, 50);
+  hot = decide (decider, state, questions);
+  b = runnel_decisions_get (hot, 0);
+  g_assert_cmpfloat (runnel_decision_get_entropy (b), >,
+      runnel_decision_get_entropy (a));
+  g_assert_cmpfloat (runnel_decision_get_confidence (b), <,
+      runnel_decision_get_confidence (a));
+  /* A text that says nothing is its own prior: all options are equal, and
+   * the first in canonical order wins. */
+  empty = decide (decider, nothing, questions);
+  b = runnel_decisions_get (empty, 0);
+  for (guint i = 0; i < 5; i++)
+    g_assert_cmpfloat (runnel_decision_get_probability (b, i), ==, 0.2);
+  g_assert_cmpint (runnel_decision_get_choice (b), ==, 4);
+  g_assert_cmpfloat_with_epsilon (runnel_decision_get_confidence (b), 0, 1e-12);
+}
+
+static void
+test_types (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
+  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GPtrArray) questions = runnel_question_parse_json (
+      "{\"questions\":{\"u\":{\"type\":\"yesno\",\"instructions\":\"Urgent?\","
+      "\"criteria\":{\"yes\":\"now\"}},\"s\":{\"type\":\"score\","
+      "\"instructions\":\"Warm?\",\"criteria\":[\"low\",\"mid\",\"high\"]}}}",
+      -1, "test", &error);
+  g_autoptr (RunnelDecisions) decisions = NULL;
+  g_autofree char *json = NULL;
+  double level;
+
+  g_assert_no_error (error);
+  decisions = decide (decider, state, questions);
+  level = runnel_decision_get_level (runnel_decisions_get (decisions, 1));
+  g_assert_cmpfloat (level, >, 0);
+  g_assert_cmpfloat (level, <, 2);
+  json = runnel_decisions_to_json (decisions);
+  g_assert_true (g_str_has_prefix (json,
+      "{\"answers\":{\"u\":{\"type\":\"yesno\",\"yesno\":0."));
+  g_assert_nonnull (strstr (json, "\"s\":{\"type\":\"score\",\"score\":"));
+  g_assert_nonnull (strstr (json, "\"abstain\":null"));
+}
+
+/* ---- What is wrong ------------------------------------------------------- */
+
+static void
+test_too_long (Fixture *f, gconstpointer data)
+{
+  g_autofree char *endless = g_strnfill (3000, 'x');
+  const char *const options[] = { "short", endless, NULL };
+
+  for (guint l = 0; l < G_N_ELEMENTS (layouts); l++) {
+    g_autoptr (RunnelDecider) decider = make_decider (f->engine, layouts[l]);
+    g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+    g_autoptr (GPtrArray) questions = one_question (options);
+    g_autoptr (GError) error = NULL;
+
+    g_assert_null (runnel_decider_decide (decider, state, -1, questions, NULL,
+        &error));
+    g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CONTEXT_OVERFLOW);
+    g_assert_nonnull (strstr (error->message, "question 'q'"));
+    g_assert_nonnull (strstr (error->message, "xxxx"));
+    g_assert_cmpuint (strlen (error->message), <, 500);
+  }
+}
+
+/* As long as a batch and longer: in pieces, with the same result. */
+static void
+test_long (Fixture *f, gconstpointer data)
+{
+  g_autofree char *fits = g_strnfill (500, 'x');
+  const char *const options[] = { "short", fits, NULL };
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
+  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (GPtrArray) questions = one_question (options);
+  g_autoptr (RunnelDecisions) decisions = decide (decider, state, questions);
+  RunnelDecisionCost cost;
+
+  runnel_decisions_get_cost (decisions, &cost);
+  g_assert_cmpuint (cost.rows, >, 1000);
+}
+
+static void
+test_cancelled (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
+  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (GPtrArray) questions = one_question (labels);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_cancellable_cancel (cancellable);
+  g_assert_null (runnel_decider_decide (decider, state, -1, questions,
+      cancellable, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CANCELLED);
+}
+
+static void
+test_mismatch (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
+  g_autoptr (RunnelEngine) other = get_engine (f->model, 2);
+  g_autoptr (RunnelDecider) foreign
+      = make_decider (other, RUNNEL_DECISION_LAYOUT_SHOWN);
+  g_autoptr (RunnelSequence) state = read_text (foreign, TEXT, FALSE);
+  g_autoptr (GPtrArray) questions = one_question (labels);
+  g_autoptr (GPtrArray) none = g_ptr_array_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (runnel_decider_decide (decider, state, -1, questions, NULL,
+      &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH);
+  g_clear_error (&error);
+  g_assert_null (runnel_decider_decide (foreign, state, -1, none, NULL,
+      &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT);
+  g_clear_error (&error);
+  g_assert_null (runnel_decider_decide (foreign, state, 100000, questions,
+      NULL, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT);
+}
+
+/* ---- Scores -------------------------------------------------------------- */
+
+static RunnelDecision *
+decide_scores (const double *logits, double abstain, gboolean can_abstain,
+               GError **error)
+{
+  static const char *const options[] = { "c", "a", "b", NULL };
+  g_autoptr (RunnelQuestion) question = make_choice ("q", "Q", options);
+  RunnelDecisionScores scores = { logits, can_abstain, abstain, 1, FALSE };
+
+  return runnel_decision_new (question, &scores, error);
+}
+
+static void
+test_scores (void)
+{
+  const double equal[] = { 3, 3, 3 };
+  const double one[] = { -INFINITY, 700, -INFINITY };
+  const double apart[] = { -1e300, 1e300, 0 };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelDecision) a = decide_scores (equal, 0, FALSE, &error);
+  g_autoptr (RunnelDecision) b = decide_scores (one, 0, FALSE, &error);
+  g_autoptr (RunnelDecision) c = decide_scores (apart, 0, FALSE, &error);
+  g_autoptr (RunnelDecision) d = decide_scores (equal, 3, TRUE, &error);
+
+  g_assert_no_error (error);
+  g_assert_cmpint (runnel_decision_get_choice (a), ==, 1);
+  g_assert_cmpfloat (runnel_decision_get_probability (a, 0), ==, 1.0 / 3);
+  g_assert_cmpint (runnel_decision_get_choice (b), ==, 1);
+  g_assert_cmpfloat (runnel_decision_get_probability (b, 1), ==, 1);
+  g_assert_cmpfloat (runnel_decision_get_confidence (b), ==, 1);
+  g_assert_cmpint (runnel_decision_get_choice (c), ==, 1);
+  g_assert_cmpint (runnel_decision_get_choice (d), ==, -1);
+  g_assert_cmpfloat (runnel_decision_get_abstain (d), ==, 0.25);
+}
+
+static void
+test_bad_scores (void)
+{
+  const double bad[][3] = {
+    { 0, NAN, 0 }, { INFINITY, 0, 0 }, { -INFINITY, -INFINITY, -INFINITY },
+  };
+  const double good[] = { 1, 2, 3 };
+
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++) {
+    g_autoptr (GError) error = NULL;
+
+    g_assert_null (decide_scores (bad[i], 0, FALSE, &error));
+    g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_BAD_LOGITS);
+    g_assert_nonnull (strstr (error->message, "question 'q'"));
+  }
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GError) error = NULL;
+
+    g_assert_null (decide_scores (good, i ? NAN : INFINITY, TRUE, &error));
+    g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_BAD_LOGITS);
+  }
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+#define ADD(name, test) \
+  g_test_add ("/decider/" name, Fixture, NULL, set_up, test, tear_down)
+  ADD ("equality", test_equality);
+  ADD ("several", test_several);
+  ADD ("definition", test_definition);
+  ADD ("settings", test_settings);
+  ADD ("types", test_types);
+  ADD ("too-long", test_too_long);
+  ADD ("long", test_long);
+  ADD ("cancelled", test_cancelled);
+  ADD ("mismatch", test_mismatch);
+#undef ADD
+  g_test_add_func ("/decider/scores", test_scores);
+  g_test_add_func ("/decider/bad-scores", test_bad_scores);
+  return g_test_run ();
+}
