@@ -13,6 +13,7 @@
 #include "backends/backend.h"
 #include "backends/energy-meter.h"
 #include "formats/converter.h"
+#include "formats/decision-head.h"
 #include "formats/load-mode.h"
 #include "formats/verify.h"
 #include "generate/decider.h"

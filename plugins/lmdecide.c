@@ -65,14 +65,16 @@ GST_ELEMENT_REGISTER_DEFINE (lmdecide, "lmdecide", GST_RANK_NONE,
     gst_lm_decide_get_type ())
 
 static gboolean
-ensure_decider (GstLmDecide *self, RunnelSequence *state, GError **error)
+ensure_decider (GstLmDecide *self, RunnelSequence *state,
+                const GstLmDecideParams *params, GError **error)
 {
   RunnelEngine *engine = runnel_sequence_get_engine (state);
 
   if (self->decider && runnel_decider_get_engine (self->decider) == engine)
     return TRUE;
   g_clear_object (&self->decider);
-  self->decider = runnel_decider_new (engine, error);
+  self->decider = runnel_decider_new (engine,
+      gst_lm_decide_params_get_head (params), error);
   return self->decider != NULL;
 }
 
@@ -99,7 +101,7 @@ decide (GstLmDecide *self, GstBuffer *buffer, RunnelSequence *state,
   g_autoptr (GstLmDecideParams) params = get_params (self, meta, error);
   g_autoptr (GPtrArray) questions = NULL;
 
-  if (!params || !ensure_decider (self, state, error))
+  if (!params || !ensure_decider (self, state, params, error))
     return NULL;
   questions = gst_lm_decide_params_get_questions (params, error);
   if (!questions)

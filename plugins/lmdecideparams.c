@@ -11,7 +11,7 @@
 #define DEFAULT_LAYOUT RUNNEL_DECISION_LAYOUT_HIDDEN
 #define DEFAULT_USE_PRIOR TRUE
 #define DEFAULT_LENGTH_EXPONENT 0.5
-#define DEFAULT_TEMPERATURE 1.0
+#define DEFAULT_TEMPERATURE 0.0
 #define MIN_TEMPERATURE 0.001
 #define MAX_TEMPERATURE 1000.0
 
@@ -20,6 +20,7 @@ struct _GstLmDecideParams {
   char *location;
   char *instructions;
   char **options;
+  char *head;                /* a file */
   RunnelQuestionType type;
   RunnelDecisionLayout layout;
   gboolean use_prior;
@@ -27,6 +28,7 @@ struct _GstLmDecideParams {
   double temperatures[RUNNEL_QUESTION_TYPE_SCORE + 1];
 
   GPtrArray *from_location;  /* questions, once the file has been read */
+  RunnelDecisionHead *opened_head;
 };
 
 GstLmDecideParams *
@@ -52,6 +54,9 @@ gst_lm_decide_params_copy (const GstLmDecideParams *self)
   copy->location = g_strdup (self->location);
   copy->instructions = g_strdup (self->instructions);
   copy->options = g_strdupv (self->options);
+  copy->head = g_strdup (self->head);
+  if (copy->opened_head)
+    g_object_ref (copy->opened_head);
   if (copy->from_location)
     g_ptr_array_ref (copy->from_location);
   return copy;
@@ -64,6 +69,8 @@ gst_lm_decide_params_free (GstLmDecideParams *self)
   g_free (self->location);
   g_free (self->instructions);
   g_strfreev (self->options);
+  g_free (self->head);
+  g_clear_object (&self->opened_head);
   g_clear_pointer (&self->from_location, g_ptr_array_unref);
   g_free (self);
 }
@@ -75,8 +82,8 @@ install_temperature (GObjectClass *klass, guint id, const char *name,
                      const char *blurb)
 {
   g_object_class_install_property (klass, id,
-      g_param_spec_double (name, "Temperature", blurb, MIN_TEMPERATURE,
-          MAX_TEMPERATURE, DEFAULT_TEMPERATURE, G_PARAM_READWRITE
+      g_param_spec_double (name, "Temperature", blurb, 0, MAX_TEMPERATURE,
+          DEFAULT_TEMPERATURE, G_PARAM_READWRITE
           | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING));
 }
 
@@ -114,6 +121,11 @@ gst_lm_decide_params_install (GObjectClass *klass)
       | GST_PARAM_MUTABLE_PLAYING;
 
   install_questions (klass, flags);
+  g_object_class_install_property (klass, GST_LM_DECIDE_HEAD,
+      g_param_spec_string ("head", "Head",
+          "A file with a decision head (default: the one in the model's own "
+          "file, if there is one)", NULL, G_PARAM_READWRITE
+          | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY));
   g_object_class_install_property (klass, GST_LM_DECIDE_LAYOUT,
       g_param_spec_enum ("layout", "Layout",
           "Without a head: whether the model sees the options before it "
@@ -128,11 +140,11 @@ gst_lm_decide_params_install (GObjectClass *klass)
           "tokens to the power of this (0: the sum, 1: the mean)", 0, 2,
           DEFAULT_LENGTH_EXPONENT, flags));
   install_temperature (klass, GST_LM_DECIDE_CHOICE_TEMPERATURE,
-      "choice-temperature", "What the scores of a choice are divided by");
+      "choice-temperature", "What the scores of a choice are divided by (0: as the head says, or 1)");
   install_temperature (klass, GST_LM_DECIDE_YESNO_TEMPERATURE,
-      "yesno-temperature", "What the scores of yes and no are divided by");
+      "yesno-temperature", "What the scores of yes and no are divided by (0: as the head says, or 1)");
   install_temperature (klass, GST_LM_DECIDE_SCORE_TEMPERATURE,
-      "score-temperature", "What the scores of levels are divided by");
+      "score-temperature", "What the scores of levels are divided by (0: as the head says, or 1)");
 }
 
 static void
@@ -186,6 +198,9 @@ gst_lm_decide_params_set (GstLmDecideParams *self, guint id,
     case GST_LM_DECIDE_OPTIONS:
       set_options (self, value);
       break;
+    case GST_LM_DECIDE_HEAD:
+      set_string (&self->head, value);
+      break;
     case GST_LM_DECIDE_QUESTION_TYPE:
       self->type = g_value_get_enum (value);
       break;
@@ -220,6 +235,9 @@ gst_lm_decide_params_get (const GstLmDecideParams *self, guint id,
       break;
     case GST_LM_DECIDE_OPTIONS:
       get_options (self, value);
+      break;
+    case GST_LM_DECIDE_HEAD:
+      g_value_set_string (value, self->head);
       break;
     case GST_LM_DECIDE_QUESTION_TYPE:
       g_value_set_enum (value, self->type);
@@ -293,6 +311,12 @@ gst_lm_decide_params_load (GstLmDecideParams *self, GError **error)
 {
   g_autoptr (GPtrArray) questions = NULL;
 
+  g_clear_object (&self->opened_head);
+  if (self->head) {
+    self->opened_head = runnel_decision_head_open (self->head, error);
+    if (!self->opened_head)
+      return FALSE;
+  }
   g_clear_pointer (&self->from_location, g_ptr_array_unref);
   if (self->location) {
     self->from_location = read_location (self, error);
@@ -335,6 +359,25 @@ gst_lm_decide_params_override (GstLmDecideParams *self, GstElement *element,
   return TRUE;
 }
 
+RunnelDecisionHead *
+gst_lm_decide_params_get_head (const GstLmDecideParams *self)
+{
+  return self->opened_head;
+}
+
+static void
+apply_temperature (const GstLmDecideParams *self, RunnelDecider *decider,
+                   RunnelQuestionType type)
+{
+  double temperature = self->temperatures[type];
+  RunnelDecisionHead *head = runnel_decider_get_head (decider);
+
+  if (temperature == 0)
+    temperature = head ? runnel_decision_head_get_temperature (head, type) : 1;
+  runnel_decider_set_temperature (decider, type,
+      MAX (temperature, MIN_TEMPERATURE));
+}
+
 void
 gst_lm_decide_params_apply (const GstLmDecideParams *self,
                             RunnelDecider *decider)
@@ -343,5 +386,5 @@ gst_lm_decide_params_apply (const GstLmDecideParams *self,
   runnel_decider_set_use_prior (decider, self->use_prior);
   runnel_decider_set_length_exponent (decider, self->length_exponent);
   for (guint i = 0; i < G_N_ELEMENTS (self->temperatures); i++)
-    runnel_decider_set_temperature (decider, i, self->temperatures[i]);
+    apply_temperature (self, decider, i);
 }

@@ -17,6 +17,7 @@ enum {
   GST_LM_DECIDE_INSTRUCTIONS,
   GST_LM_DECIDE_OPTIONS,
   GST_LM_DECIDE_QUESTION_TYPE,
+  GST_LM_DECIDE_HEAD,
   GST_LM_DECIDE_LAYOUT,
   GST_LM_DECIDE_USE_PRIOR,
   GST_LM_DECIDE_LENGTH_EXPONENT,
@@ -40,7 +41,7 @@ void gst_lm_decide_params_set (GstLmDecideParams *self, guint id,
 void gst_lm_decide_params_get (const GstLmDecideParams *self, guint id,
                                GValue *value);
 
-/* Reads the file and checks the questions that are there. */
+/* Reads the files and checks the questions that are there. */
 gboolean gst_lm_decide_params_load (GstLmDecideParams *self, GError **error);
 /* What a request brings of its own. */
 gboolean gst_lm_decide_params_override (GstLmDecideParams *self,
@@ -50,6 +51,9 @@ gboolean gst_lm_decide_params_override (GstLmDecideParams *self,
 /* Of RunnelQuestion. An error when there are none. */
 GPtrArray *gst_lm_decide_params_get_questions (const GstLmDecideParams *self,
                                                GError **error);
+/* NULL: the model's own, if it has one. */
+RunnelDecisionHead *
+gst_lm_decide_params_get_head (const GstLmDecideParams *self);
 void gst_lm_decide_params_apply (const GstLmDecideParams *self,
                                  RunnelDecider *decider);
 

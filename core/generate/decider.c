@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "../error.h"
+#include "../formats/decision-head-private.h"
+#include "../model/model-private.h"
 #include "decision-private.h"
 #include "elementary.h"
+#include "head-rows.h"
 #include "option-rows.h"
 #include "question-private.h"
 #include "question-turn.h"
@@ -29,6 +32,7 @@ typedef struct {
 struct _RunnelDecider {
   GObject parent_instance;
   RunnelEngine *engine;
+  RunnelDecisionHead *head;  /* nullable */
   RunnelDecisionLayout layout;
   gboolean use_prior;
   double length_exponent;
@@ -71,6 +75,7 @@ runnel_decider_finalize (GObject *object)
   RunnelDecider *self = RUNNEL_DECIDER (object);
 
   g_hash_table_unref (self->prepared);
+  g_clear_object (&self->head);
   g_clear_object (&self->engine);
   G_OBJECT_CLASS (runnel_decider_parent_class)->finalize (object);
 }
@@ -93,24 +98,58 @@ runnel_decider_init (RunnelDecider *self)
     self->temperatures[i] = 1;
 }
 
+/* The head that the model's own file holds, or NULL without an error. */
+static RunnelDecisionHead *
+open_attached (RunnelModel *model, GError **error)
+{
+  RunnelGguf *gguf
+      = runnel_checkpoint_gguf (runnel_model_get_checkpoint (model));
+
+  return gguf != NULL && runnel_decision_head_is_in (gguf) ?
+      runnel_decision_head_open (runnel_model_get_path (model), error) : NULL;
+}
+
+static gboolean
+use_head (RunnelDecider *self, RunnelDecisionHead *head, GError **error)
+{
+  RunnelModel *model = runnel_engine_get_model (self->engine);
+  g_autoptr (GError) problem = NULL;
+
+  self->head = head ? g_object_ref (head) : open_attached (model, &problem);
+  if (problem != NULL) {
+    g_propagate_error (error, g_steal_pointer (&problem));
+    return FALSE;
+  }
+  if (self->head == NULL)
+    return TRUE;
+  for (guint i = 0; i < G_N_ELEMENTS (self->temperatures); i++)
+    self->temperatures[i] = self->head->temperatures[i];
+  return runnel_head_rows_check (self->head, model, error);
+}
+
 /**
  * runnel_decider_new:
  * @engine: who computes
+ * @head: (nullable): what scores options; %NULL: the head in the model's own
+ *   file, or, where there is none, the likelihood of their labels
  * @error: return location for a #GError
  *
  * A decider for the states of an engine.
  *
- * Returns: (transfer full): the decider, or %NULL with an error of the model's
- *   tokenizer
+ * Returns: (transfer full): the decider, or %NULL with
+ *   %RUNNEL_ERROR_MISMATCH for the head of another model, or an error of the
+ *   model's tokenizer or head
  *
  * Since: 0.1
  */
 RunnelDecider *
-runnel_decider_new (RunnelEngine *engine, GError **error)
+runnel_decider_new (RunnelEngine *engine, RunnelDecisionHead *head,
+                    GError **error)
 {
-  RunnelDecider *self;
+  g_autoptr (RunnelDecider) self = NULL;
 
   g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
+  g_return_val_if_fail (head == NULL || RUNNEL_IS_DECISION_HEAD (head), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   if (runnel_model_get_tokenizer (runnel_engine_get_model (engine), error)
@@ -118,7 +157,7 @@ runnel_decider_new (RunnelEngine *engine, GError **error)
     return NULL;
   self = g_object_new (RUNNEL_TYPE_DECIDER, NULL);
   self->engine = g_object_ref (engine);
-  return self;
+  return use_head (self, head, error) ? g_steal_pointer (&self) : NULL;
 }
 
 /**
@@ -136,6 +175,24 @@ runnel_decider_get_engine (RunnelDecider *self)
 {
   g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
   return self->engine;
+}
+
+/**
+ * runnel_decider_get_head:
+ * @self: a decider
+ *
+ * What scores options.
+ *
+ * Returns: (transfer none) (nullable): the head, or %NULL when it is the
+ *   likelihood of their labels
+ *
+ * Since: 0.1
+ */
+RunnelDecisionHead *
+runnel_decider_get_head (RunnelDecider *self)
+{
+  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
+  return self->head;
 }
 
 /* ---- Settings ------------------------------------------------------------ */
@@ -264,7 +321,8 @@ runnel_decider_get_length_exponent (RunnelDecider *self)
  * @type: of which questions
  * @temperature: above 0
  *
- * What scores are divided by before the softmax. The default is 1.
+ * What scores are divided by before the softmax. The default is the head's,
+ * or 1.
  *
  * Since: 0.1
  */
@@ -466,7 +524,8 @@ decide_by_labels (RunnelDecider *self, RunnelOptionRows *rows,
  * @error: return location for a #GError
  *
  * Reads a text into a state: as a turn of the user, by the model's chat
- * template, or as it is where there is none.
+ * template, or as it is where there is none. With a head, as the head's form
+ * wants it.
  *
  * Returns: (transfer full): the state, or %NULL with %RUNNEL_ERROR_MALFORMED
  *   (no UTF-8) or an error of the tokenizer, the template or
@@ -481,6 +540,7 @@ runnel_decider_read (RunnelDecider *self, const char *text, gssize length,
 {
   g_autoptr (RunnelSequence) state = NULL;
   RunnelTokenRun run = { NULL };
+  RunnelModel *model;
   const char *bad;
   gboolean ok;
 
@@ -494,8 +554,10 @@ runnel_decider_read (RunnelDecider *self, const char *text, gssize length,
         (gsize) (bad - text));
     return NULL;
   }
-  if (!runnel_question_turn_read (runnel_engine_get_model (self->engine), text,
-          length, &run, error))
+  model = runnel_engine_get_model (self->engine);
+  if (!(self->head ? runnel_head_rows_read (self->head, model, text, length,
+              &run, error) : runnel_question_turn_read (model, text, length,
+              &run, error)))
     return NULL;
   state = runnel_sequence_new (self->engine, 0, error);
   ok = state != NULL && runnel_sequence_prefill (state, run.tokens, run.n, 0,
@@ -534,8 +596,17 @@ decide (RunnelDecider *self, RunnelOptionRows *rows, RunnelSequence *state,
     .logits = logits,
     .temperature = self->temperatures[type],
   };
+  gboolean ok;
 
-  if (!decide_by_labels (self, rows, state, question, cost, logits, error))
+  if (self->head != NULL) {
+    scores.can_abstain = self->head->can_abstain;
+    scores.first_wins = self->head->form == RUNNEL_DECISION_FORM_DECISION2;
+    ok = runnel_head_rows_score (self->head, rows, state, question, logits,
+        &scores.abstain_logit, error);
+  } else {
+    ok = decide_by_labels (self, rows, state, question, cost, logits, error);
+  }
+  if (!ok)
     return NULL;
   return runnel_decision_new (question, &scores, error);
 }

@@ -6,6 +6,7 @@
 
 #include <gio/gio.h>
 #include "../api.h"
+#include "../formats/decision-head.h"
 #include "../model/sequence.h"
 #include "decision.h"
 #include "question.h"
@@ -48,8 +49,10 @@ G_DECLARE_FINAL_TYPE (RunnelDecider, runnel_decider, RUNNEL, DECIDER, GObject)
  * Since: 0.1
  */
 RUNNEL_API RunnelDecider *runnel_decider_new (RunnelEngine *engine,
+                                              RunnelDecisionHead *head,
                                               GError **error);
 RUNNEL_API RunnelEngine *runnel_decider_get_engine (RunnelDecider *self);
+RUNNEL_API RunnelDecisionHead *runnel_decider_get_head (RunnelDecider *self);
 RUNNEL_API void runnel_decider_set_layout (RunnelDecider *self,
                                            RunnelDecisionLayout layout);
 RUNNEL_API RunnelDecisionLayout runnel_decider_get_layout (RunnelDecider *self);

@@ -35,20 +35,34 @@ forward (RunnelOptionRows *self, RunnelBatchItem *items, guint n,
 }
 
 gboolean
-runnel_option_rows_append (RunnelOptionRows *self, RunnelSequence *sequence,
-                           const gint32 *tokens, guint n, GError **error)
+runnel_option_rows_append_hidden (RunnelOptionRows *self,
+                                  RunnelSequence *sequence,
+                                  const gint32 *tokens, guint n,
+                                  float *hidden, GError **error)
 {
+  gsize n_embd
+      = runnel_model_get_n_embd (runnel_engine_get_model (self->engine));
+
   for (guint done = 0; done < n; done += MAX_ROWS) {
     RunnelBatchItem item = {
       .sequence = sequence,
       .tokens = tokens + done,
       .n_tokens = MIN (MAX_ROWS, n - done),
+      .hidden = hidden ? hidden + done * n_embd : NULL,
     };
 
     if (!forward (self, &item, 1, error))
       return FALSE;
   }
   return TRUE;
+}
+
+gboolean
+runnel_option_rows_append (RunnelOptionRows *self, RunnelSequence *sequence,
+                           const gint32 *tokens, guint n, GError **error)
+{
+  return runnel_option_rows_append_hidden (self, sequence, tokens, n, NULL,
+      error);
 }
 
 /* How many of @runs, less @skip tokens each, make the next batch: at least

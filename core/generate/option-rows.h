@@ -33,6 +33,11 @@ gboolean runnel_option_rows_append (RunnelOptionRows *self,
                                     RunnelSequence *sequence,
                                     const gint32 *tokens, guint n,
                                     GError **error);
+/* The same, and the hidden rows, [n][n_embd], before the model's last norm. */
+gboolean runnel_option_rows_append_hidden (RunnelOptionRows *self,
+                                           RunnelSequence *sequence,
+                                           const gint32 *tokens, guint n,
+                                           float *hidden, GError **error);
 /* Forks @base for each of @runs, none of them empty, and appends it; @forks
  * has room for @n and is filled on success. */
 gboolean runnel_option_rows_fork (RunnelOptionRows *self, RunnelSequence *base,

@@ -18,6 +18,8 @@ typedef struct {
   guint n_tokens;            /* 0 with n_logits 1: of the stored hidden row */
   float *logits;             /* [n_logits][n_vocab] of the last rows */
   guint n_logits;
+  float *hidden;             /* [n_tokens][n_embd] of all rows, before the
+                              * model's last norm; or NULL */
 } RunnelBatchItem;
 
 /* Takes part in lock-step decoding while it lives: see scheduler.h. */

@@ -307,6 +307,9 @@ read_hidden_rows (RunnelBatcher *self, RunnelBatchItem *item, guint first_row)
   if (item->n_tokens > 0)
     self->ops->read_hidden (self->pass, first_row + item->n_tokens - 1,
         history->hidden);
+  for (guint i = 0; item->hidden != NULL && i < item->n_tokens; i++)
+    self->ops->read_hidden (self->pass, first_row + i,
+        item->hidden + (gsize) i * n_embd);
   for (guint i = 0; i < item->n_logits; i++) {
     guint at = scratch->hidden->len;
 

@@ -13,9 +13,9 @@
 #include "verb.h"
 
 static char *instructions, *options_text, *options_path, *questions_path;
-static char *type_name, *layout_name;
+static char *type_name, *layout_name, *head_path;
 static gboolean no_prior;
-static double temperature = 1;
+static double temperature;
 
 static const GOptionEntry entries[] = {
   { "instructions", 'i', 0, G_OPTION_ARG_STRING, &instructions,
@@ -33,8 +33,10 @@ static const GOptionEntry entries[] = {
     "shown|hidden" },
   { "no-prior", 0, 0, G_OPTION_ARG_NONE, &no_prior,
     "Do not compare with a text that says nothing: half the work", NULL },
+  { "head", 0, 0, G_OPTION_ARG_FILENAME, &head_path,
+    "A decision head (default: the one in the model's own file)", "FILE" },
   { "temperature", 0, 0, G_OPTION_ARG_DOUBLE, &temperature,
-    "What scores are divided by (default: 1)", "T" },
+    "What scores are divided by (default: as the head says, or 1)", "T" },
   G_OPTION_ENTRY_NULL
 };
 
@@ -192,6 +194,19 @@ print_decision (RunnelDecision *decision, gboolean shows_id)
     printf ("%.4f  (none of these)\n", abstain);
 }
 
+static RunnelDecider *
+make_decider (RunnelEngine *engine, GError **error)
+{
+  g_autoptr (RunnelDecisionHead) head = NULL;
+
+  if (head_path != NULL) {
+    head = runnel_decision_head_open (head_path, error);
+    if (head == NULL)
+      return NULL;
+  }
+  return runnel_decider_new (engine, head, error);
+}
+
 static gboolean
 set_up (RunnelDecider *decider, GError **error)
 {
@@ -200,14 +215,14 @@ set_up (RunnelDecider *decider, GError **error)
   if (!parse_enum (RUNNEL_TYPE_DECISION_LAYOUT, "--layout", layout_name,
           &layout, error))
     return FALSE;
-  if (!(temperature > 0) || temperature > 1000) {
+  if (!(temperature >= 0) || temperature > 1000) {
     report_set_usage (error, "--temperature: %g is not above 0 and at most "
         "1000", temperature);
     return FALSE;
   }
   runnel_decider_set_layout (decider, layout);
   runnel_decider_set_use_prior (decider, !no_prior);
-  for (guint i = 0; i <= RUNNEL_QUESTION_TYPE_SCORE; i++)
+  for (guint i = 0; temperature > 0 && i <= RUNNEL_QUESTION_TYPE_SCORE; i++)
     runnel_decider_set_temperature (decider, i, temperature);
   return TRUE;
 }
@@ -241,7 +256,7 @@ decide (const Options *options, GError **error)
   questions = model ? read_questions (error) : NULL;
   text = questions ? read_text (options, &length, error) : NULL;
   engine = text ? loading_get_engine (options, model, error) : NULL;
-  decider = engine ? runnel_decider_new (engine, error) : NULL;
+  decider = engine ? make_decider (engine, error) : NULL;
   if (decider == NULL || !set_up (decider, error))
     return FALSE;
   state = runnel_decider_read (decider, text, length, FALSE, NULL, error);

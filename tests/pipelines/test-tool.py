@@ -604,8 +604,10 @@ def test_decide_bad ():
     bad (2, *options, '-i', 'Q', says='no options')
     bad (2, *options, '-i', 'Q', '-o', 'a,b', '--type', 'guess', says='--type')
     bad (2, *options, '-i', 'Q', '-o', 'a,b', '--layout', 'x', says='--layout')
-    bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature', '0',
+    bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature', '-1',
          says='--temperature')
+    bad (1, *options, '-i', 'Q', '-o', 'a,b', '--head', tiny,
+         says='decision.type')
     bad (1, *options, '-i', 'Q', '-o', 'a', says='1 options')
     bad (1, *options, '-i', 'Q', '-o', 'a,a', says='twice')
     bad (1, *options, '-i', 'Q', '-o', 'a,,b', says='option 2 is empty')

@@ -101,7 +101,7 @@ static RunnelDecider *
 make_decider (RunnelEngine *engine, RunnelDecisionLayout layout)
 {
   g_autoptr (GError) error = NULL;
-  RunnelDecider *decider = runnel_decider_new (engine, &error);
+  RunnelDecider *decider = runnel_decider_new (engine, NULL, &error);
 
   g_assert_no_error (error);
   runnel_decider_set_layout (decider, layout);

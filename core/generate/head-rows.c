@@ -1,0 +1,310 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ */
+#include "head-rows.h"
+
+#include <string.h>
+
+#include "../error.h"
+#include "../formats/decision-head-private.h"
+#include "../model/engine-private.h"
+#include "../model/model-private.h"
+#include "head-prompt.h"
+#include "head-scores.h"
+#include "question-turn.h"
+
+/* ---- Whether they fit ---------------------------------------------------- */
+
+static gboolean
+check_tokens (RunnelDecisionHead *head, RunnelModel *model, GError **error)
+{
+  for (guint i = 0; i < RUNNEL_HEAD_N_TOKENS; i++)
+    if (head->tokens[i] < 0
+        || (guint) head->tokens[i] >= runnel_model_get_n_vocab (model)) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
+          "%s: token %d of the head is not in the vocabulary of %s",
+          head->path, head->tokens[i], runnel_model_get_name (model));
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* The weight of the last norm, or NULL. */
+static const RunnelTensor *
+find_norm (RunnelModel *model)
+{
+  const RunnelTensor *norm = runnel_checkpoint_tensor (
+      runnel_model_get_checkpoint (model), "output_norm.weight");
+
+  return norm != NULL && norm->type == RUNNEL_TENSOR_F32 ? norm : NULL;
+}
+
+gboolean
+runnel_head_rows_check (RunnelDecisionHead *head, RunnelModel *model,
+                        GError **error)
+{
+  if (head->n_embd != runnel_model_get_n_embd (model)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
+        "%s: the head reads rows of %u values, but those of %s have %u: it is "
+        "the head of another model", head->path, head->n_embd,
+        runnel_model_get_name (model), runnel_model_get_n_embd (model));
+    return FALSE;
+  }
+  if (find_norm (model) == NULL) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+        "%s: a head needs the model's 'output_norm.weight' as F32",
+        runnel_model_get_path (model));
+    return FALSE;
+  }
+  return head->form == RUNNEL_DECISION_FORM_DECISION2
+      || check_tokens (head, model, error);
+}
+
+/* ---- Rows ---------------------------------------------------------------- */
+
+static gboolean
+check_room (RunnelSequence *base, const RunnelHeadPrompt *prompt,
+            RunnelQuestion *question, guint skipped, GError **error)
+{
+  guint room = runnel_sequence_get_context_length (base)
+      - runnel_sequence_get_length (base);
+  guint64 n = (guint64) prompt->before.n + prompt->after.n - skipped;
+  guint longest = 0;
+
+  for (guint i = 0; i < prompt->n; i++) {
+    n += prompt->options[i].n;
+    if (prompt->options[i].n > prompt->options[longest].n)
+      longest = i;
+  }
+  if (n <= room)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CONTEXT_OVERFLOW,
+      "question '%s': %" G_GUINT64_FORMAT " tokens, of them %u for the option "
+      "'%.40s', are over the %u that the state leaves of the context; shorten "
+      "them, ask with fewer options or raise context-length",
+      runnel_question_get_id (question), n, prompt->options[longest].n,
+      runnel_question_get_label (question, prompt->order[longest]), room);
+  return FALSE;
+}
+
+static void
+copy_hidden (RunnelSequence *sequence, float *row)
+{
+  const RunnelHistory *history = runnel_sequence_get_history (sequence);
+
+  memcpy (row, history->hidden, history->n_embd * sizeof (float));
+}
+
+/* Hidden rows of the options, then of the deciding token, behind @asked. */
+static gboolean
+read_isolated (RunnelOptionRows *rows, RunnelSequence *asked,
+               const RunnelHeadPrompt *prompt, guint n_embd, float *hidden,
+               GError **error)
+{
+  g_autofree RunnelSequence **forks = g_new0 (RunnelSequence *, prompt->n);
+  g_autoptr (RunnelSequence) decides = NULL;
+
+  if (!runnel_option_rows_fork (rows, asked, prompt->options, prompt->n, forks,
+          error))
+    return FALSE;
+  for (guint i = 0; i < prompt->n; i++)
+    copy_hidden (forks[i], hidden + (gsize) i * n_embd);
+  decides = runnel_sequence_join (forks, prompt->n,
+      runnel_sequence_get_length (asked), error);
+  for (guint i = 0; i < prompt->n; i++)
+    g_object_unref (forks[i]);
+  if (decides == NULL || !runnel_option_rows_append (rows, decides,
+          prompt->after.tokens, prompt->after.n, error))
+    return FALSE;
+  copy_hidden (decides, hidden + (gsize) prompt->n * n_embd);
+  return TRUE;
+}
+
+static gboolean
+score_isolated (RunnelDecisionHead *head, RunnelOptionRows *rows,
+                RunnelSequence *state, RunnelQuestion *question,
+                const RunnelHeadPrompt *prompt, float *hidden, GError **error)
+{
+  g_autoptr (RunnelSequence) asked = runnel_sequence_fork (state);
+
+  return check_room (asked, prompt, question, 0, error)
+      && runnel_option_rows_append (rows, asked, prompt->before.tokens,
+             prompt->before.n, error)
+      && read_isolated (rows, asked, prompt, head->n_embd, hidden, error);
+}
+
+/* What comes behind the first @skipped tokens of the prompt, as one run. */
+static RunnelTokenRun
+concatenate (const RunnelHeadPrompt *prompt, guint skipped)
+{
+  g_autoptr (GArray) tokens = g_array_new (FALSE, FALSE, sizeof (gint32));
+  RunnelTokenRun run;
+
+  g_array_append_vals (tokens, prompt->before.tokens + skipped,
+      prompt->before.n - skipped);
+  for (guint i = 0; i < prompt->n; i++)
+    g_array_append_vals (tokens, prompt->options[i].tokens,
+        prompt->options[i].n);
+  g_array_append_vals (tokens, prompt->after.tokens, prompt->after.n);
+  run.n = tokens->len;
+  run.tokens = (gint32 *) g_array_free (g_steal_pointer (&tokens), FALSE);
+  return run;
+}
+
+/* How much of the state is the beginning of the prompt. */
+static guint
+count_common (RunnelSequence *state, const RunnelTokenRun *before)
+{
+  gsize n;
+  const gint32 *tokens = runnel_sequence_get_tokens (state, &n);
+  guint common = 0;
+
+  while (common < n && common < before->n
+         && tokens[common] == before->tokens[common])
+    common++;
+  return common;
+}
+
+static gboolean
+score_decision2 (RunnelDecisionHead *head, RunnelOptionRows *rows,
+                 RunnelSequence *state, RunnelQuestion *question,
+                 const RunnelHeadPrompt *prompt, float *hidden, GError **error)
+{
+  guint n_embd = head->n_embd;
+  guint common = count_common (state, &prompt->before);
+  g_autoptr (RunnelSequence) base = runnel_sequence_fork (state);
+  g_autofree float *all = NULL;
+  RunnelTokenRun run;
+  gsize row = prompt->before.n - common;
+  gboolean ok;
+
+  if (!runnel_sequence_truncate (base, common, error)
+      || !check_room (base, prompt, question, common, error))
+    return FALSE;
+  run = concatenate (prompt, common);
+  all = g_new (float, (gsize) run.n * n_embd);
+  ok = runnel_option_rows_append_hidden (rows, base, run.tokens, run.n, all,
+      error);
+  for (guint i = 0; ok && i < prompt->n; i++) {
+    row += prompt->options[i].n;
+    memcpy (hidden + (gsize) i * n_embd, all + (row - 1) * n_embd,
+        n_embd * sizeof (float));
+  }
+  if (ok)
+    memcpy (hidden + (gsize) prompt->n * n_embd,
+        all + (gsize) (run.n - 1) * n_embd, n_embd * sizeof (float));
+  runnel_token_run_clear (&run);
+  return ok;
+}
+
+/* ---- From rows to logits ------------------------------------------------- */
+
+/* The text of a state that runnel_head_rows_read () or a pipeline made. */
+static char *
+get_text (RunnelSequence *state, GError **error)
+{
+  RunnelModel *model
+      = runnel_engine_get_model (runnel_sequence_get_engine (state));
+  RunnelTokenizer *tokenizer = runnel_model_get_tokenizer (model, error);
+  gsize n, length;
+  const gint32 *tokens = runnel_sequence_get_tokens (state, &n);
+  g_autoptr (GBytes) bytes = tokenizer ?
+      runnel_tokenizer_decode (tokenizer, tokens, n, FALSE, error) : NULL;
+  const char *text;
+
+  if (bytes == NULL)
+    return NULL;
+  text = g_bytes_get_data (bytes, &length);
+  if (length > 0 && !g_utf8_validate_len (text, length, NULL)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
+        "the tokens of the state are no UTF-8 text, which a head of the "
+        "Decision 2.0 form needs");
+    return NULL;
+  }
+  if (length >= strlen (RUNNEL_DECISION2_CONTEXT)
+      && g_str_has_prefix (text, RUNNEL_DECISION2_CONTEXT)) {
+    text += strlen (RUNNEL_DECISION2_CONTEXT);
+    length -= strlen (RUNNEL_DECISION2_CONTEXT);
+  }
+  return g_strndup (text, length);
+}
+
+static RunnelHeadPrompt *
+make_prompt (RunnelDecisionHead *head, RunnelModel *model,
+             RunnelSequence *state, RunnelQuestion *question, GError **error)
+{
+  g_autofree char *text = NULL;
+
+  if (head->form == RUNNEL_DECISION_FORM_ISOLATED)
+    return runnel_head_prompt_new_isolated (head, model, question, error);
+  text = get_text (state, error);
+  return text ? runnel_head_prompt_new_decision2 (model, question, text, error)
+      : NULL;
+}
+
+static void
+compute_logits (RunnelDecisionHead *head, RunnelModel *model,
+                RunnelQuestion *question, const RunnelHeadPrompt *prompt,
+                float *hidden, double *logits, double *ret_null)
+{
+  const RunnelTensor *norm = find_norm (model);
+  double epsilon = runnel_checkpoint_hyperparameters
+      (runnel_model_get_checkpoint (model))->norm_epsilon;
+  g_autofree float *weight
+      = g_memdup2 (runnel_tensor_data (norm), head->n_embd * sizeof (float));
+  g_autofree double *scores = g_new (double, prompt->n);
+  const float *bias = NULL;
+
+  runnel_head_norm (weight, head->n_embd, epsilon, hidden, prompt->n + 1);
+  runnel_head_scores (head, hidden, prompt->n,
+      hidden + (gsize) prompt->n * head->n_embd, scores, ret_null);
+  if (runnel_question_get_question_type (question)
+      == RUNNEL_QUESTION_TYPE_SCORE)
+    bias = head->score_bias[prompt->n];
+  for (guint i = 0; i < prompt->n; i++)
+    logits[prompt->order[i]] = scores[i] + (bias ? bias[prompt->order[i]] : 0);
+}
+
+gboolean
+runnel_head_rows_score (RunnelDecisionHead *head, RunnelOptionRows *rows,
+                        RunnelSequence *state, RunnelQuestion *question,
+                        double *logits, double *ret_null, GError **error)
+{
+  RunnelModel *model = runnel_engine_get_model (rows->engine);
+  g_autoptr (RunnelHeadPrompt) prompt
+      = make_prompt (head, model, state, question, error);
+  g_autofree float *hidden = NULL;
+  gboolean ok;
+
+  if (prompt == NULL)
+    return FALSE;
+  hidden = g_new (float, (gsize) (prompt->n + 1) * head->n_embd);
+  ok = head->form == RUNNEL_DECISION_FORM_ISOLATED ?
+      score_isolated (head, rows, state, question, prompt, hidden, error) :
+      score_decision2 (head, rows, state, question, prompt, hidden, error);
+  if (ok)
+    compute_logits (head, model, question, prompt, hidden, logits, ret_null);
+  return ok;
+}
+
+gboolean
+runnel_head_rows_read (RunnelDecisionHead *head, RunnelModel *model,
+                       const char *text, gssize length,
+                       RunnelTokenRun *ret_run, GError **error)
+{
+  RunnelTokenizer *tokenizer = runnel_model_get_tokenizer (model, error);
+  g_autofree char *copy = g_strndup (text,
+      length < 0 ? strlen (text) : (gsize) length);
+  g_autofree char *whole
+      = g_strconcat (RUNNEL_DECISION2_CONTEXT, copy, NULL);
+  gsize n = 0;
+
+  if (tokenizer == NULL)
+    return FALSE;
+  ret_run->tokens = runnel_tokenizer_encode (tokenizer,
+      head->form == RUNNEL_DECISION_FORM_DECISION2 ? whole : copy, -1, FALSE,
+      &n, error);
+  ret_run->n = n;
+  return ret_run->tokens != NULL;
+}
