@@ -149,17 +149,13 @@ static gboolean
 verify_tensors (Verification *self)
 {
   gsize n = runnel_gguf_n_tensors (self->gguf);
-  RunnelGgufArray digests = { 0 };
+  const guint8 *digests;
 
-  if (!runnel_gguf_has (self->gguf, RUNNEL_PACKAGE_TENSOR_SHA256) ||
-      !runnel_gguf_get_array (self->gguf, RUNNEL_PACKAGE_TENSOR_SHA256,
-          RUNNEL_GGUF_UINT8, &digests, NULL) || digests.n != n * DIGEST)
-    return fail (self, RUNNEL_ERROR_MALFORMED, "key '"
-        RUNNEL_PACKAGE_TENSOR_SHA256 "' does not hold %d bytes for each of %"
-        G_GSIZE_FORMAT " tensors", DIGEST, n);
+  if (!runnel_package_get_digests (self->gguf, &digests, self->error))
+    return FALSE;
   for (gsize i = 0; i < n; i++)
     if (!verify_tensor (self, runnel_gguf_tensor (self->gguf, i),
-            digests.data + i * DIGEST))
+            digests + i * DIGEST))
       return FALSE;
   if (self->n_bad == 0)
     return TRUE;

@@ -195,10 +195,10 @@ runnel_package_read_rope (const RunnelGguf *gguf, RunnelHyperparameters *hp,
 
 /* ---- The record ------------------------------------------------------------ */
 
-/* An array with an element of @type for each tensor. */
+/* An array with @n elements of @type for each tensor. */
 static gboolean
 get_column (const RunnelGguf *gguf, const char *key, RunnelGgufType type,
-            RunnelGgufArray *ret, GError **error)
+            gsize n, RunnelGgufArray *ret, GError **error)
 {
   if (!runnel_gguf_has (gguf, key)) {
     runnel_set_error_about (error, RUNNEL_ERROR_MALFORMED,
@@ -207,7 +207,7 @@ get_column (const RunnelGguf *gguf, const char *key, RunnelGgufType type,
   }
   if (!runnel_gguf_get_array (gguf, key, type, ret, error))
     return FALSE;
-  if (ret->n == runnel_gguf_n_tensors (gguf))
+  if (ret->n == n * runnel_gguf_n_tensors (gguf))
     return TRUE;
   runnel_set_error_about (error, RUNNEL_ERROR_MALFORMED,
       runnel_gguf_name (gguf), "key '%s' has %" G_GUINT64_FORMAT
@@ -217,18 +217,33 @@ get_column (const RunnelGguf *gguf, const char *key, RunnelGgufType type,
 }
 
 gboolean
+runnel_package_get_digests (const RunnelGguf *gguf, const guint8 **ret,
+                            GError **error)
+{
+  RunnelGgufArray digests;
+
+  if (!get_column (gguf, RUNNEL_PACKAGE_TENSOR_SHA256, RUNNEL_GGUF_UINT8,
+          RUNNEL_PACKAGE_DIGEST_BYTES, &digests, error))
+    return FALSE;
+  *ret = digests.data;
+  return TRUE;
+}
+
+gboolean
 runnel_package_get_record (const RunnelGguf *gguf, gsize i,
                            RunnelPackageRecord *ret, GError **error)
 {
   RunnelGgufArray types, lossless, errors;
+  const guint8 *digests;
   guint32 type, bits;
 
-  if (!get_column (gguf, RUNNEL_PACKAGE_SOURCE_TYPE, RUNNEL_GGUF_UINT32,
+  if (!get_column (gguf, RUNNEL_PACKAGE_SOURCE_TYPE, RUNNEL_GGUF_UINT32, 1,
           &types, error) ||
-      !get_column (gguf, RUNNEL_PACKAGE_LOSSLESS, RUNNEL_GGUF_BOOL, &lossless,
-          error) ||
-      !get_column (gguf, RUNNEL_PACKAGE_ERROR, RUNNEL_GGUF_FLOAT32, &errors,
-          error))
+      !get_column (gguf, RUNNEL_PACKAGE_LOSSLESS, RUNNEL_GGUF_BOOL, 1,
+          &lossless, error) ||
+      !get_column (gguf, RUNNEL_PACKAGE_ERROR, RUNNEL_GGUF_FLOAT32, 1,
+          &errors, error) ||
+      !runnel_package_get_digests (gguf, &digests, error))
     return FALSE;
   memcpy (&type, types.data + 4 * i, sizeof type);
   memcpy (&bits, errors.data + 4 * i, sizeof bits);
@@ -236,6 +251,9 @@ runnel_package_get_record (const RunnelGguf *gguf, gsize i,
   ret->source_type = GUINT32_FROM_LE (type);
   ret->lossless = lossless.data[i];
   memcpy (&ret->error, &bits, sizeof bits);
+  for (guint byte = 0; byte < RUNNEL_PACKAGE_DIGEST_BYTES; byte++)
+    g_snprintf (ret->sha256 + 2 * byte, 3, "%02x",
+        digests[i * RUNNEL_PACKAGE_DIGEST_BYTES + byte]);
   return TRUE;
 }
 
@@ -252,14 +270,14 @@ describe_record (const RunnelGguf *gguf)
 {
   GVariantBuilder builder;
 
-  g_variant_builder_init (&builder, G_VARIANT_TYPE ("a(ssbd)"));
+  g_variant_builder_init (&builder, G_VARIANT_TYPE ("a(ssbds)"));
   for (gsize i = 0; i < runnel_gguf_n_tensors (gguf); i++) {
     RunnelPackageRecord record;
 
     if (runnel_package_get_record (gguf, i, &record, NULL))
-      g_variant_builder_add (&builder, "(ssbd)",
+      g_variant_builder_add (&builder, "(ssbds)",
           runnel_gguf_tensor (gguf, i)->name, type_name (record.source_type),
-          record.lossless, (double) record.error);
+          record.lossless, (double) record.error, record.sha256);
   }
   return g_variant_builder_end (&builder);
 }

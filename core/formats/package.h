@@ -49,8 +49,12 @@ typedef struct {
   RunnelTensorType source_type;
   gboolean lossless;
   float error;                  /* relative RMS; 0 when lossless */
+  char sha256[2 * RUNNEL_PACKAGE_DIGEST_BYTES + 1];   /* set when read */
 } RunnelPackageRecord;
 
+/* The digests of all tensors, one after the other. */
+gboolean runnel_package_get_digests (const RunnelGguf *gguf,
+                                     const guint8 **ret, GError **error);
 /* The record of tensor @i of the file; FALSE with an error when the arrays do
  * not fit the tensors. */
 gboolean runnel_package_get_record (const RunnelGguf *gguf, gsize i,

@@ -119,9 +119,9 @@ dup_format (const RunnelCheckpoint *checkpoint)
  * not fit the half floats they are kept in, n_rounded (t) says how many, and
  * rounding (d) the largest relative error of one. Of a package also package
  * (a{sv}): sha256, license, source_format, generation_config (s each; those
- * that it has), source_files (a(ss): name and SHA-256), and record (a(ssbd):
- * tensor, type in the source, whether nothing was lost, relative error). More
- * may come.
+ * that it has), source_files (a(ss): name and SHA-256), and record (a(ssbds):
+ * tensor, type in the source, whether nothing was lost, relative error,
+ * SHA-256). More may come.
  *
  * Returns: (transfer full): a dictionary of the type a{sv}
  *

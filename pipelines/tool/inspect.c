@@ -229,15 +229,15 @@ static void
 print_record (GVariant *package)
 {
   g_autoptr (GVariant) record = g_variant_lookup_value (package, "record",
-      G_VARIANT_TYPE ("a(ssbd)"));
+      G_VARIANT_TYPE ("a(ssbds)"));
   GVariantIter iter;
   gboolean lossless;
   double error, largest = 0;
   guint n_lossless = 0;
 
   g_variant_iter_init (&iter, record);
-  while (g_variant_iter_next (&iter, "(&s&sbd)", NULL, NULL, &lossless,
-          &error)) {
+  while (g_variant_iter_next (&iter, "(&s&sbd&s)", NULL, NULL, &lossless,
+          &error, NULL)) {
     n_lossless += lossless;
     largest = MAX (largest, error);
   }
@@ -246,6 +246,32 @@ print_record (GVariant *package)
   if (largest > 0)
     printf (", largest relative error of the others %.4f", largest);
   printf ("\n");
+}
+
+/* What each tensor was, and lost, and its digest. */
+static void
+print_whole_record (GVariant *package)
+{
+  g_autoptr (GVariant) record = g_variant_lookup_value (package, "record",
+      G_VARIANT_TYPE ("a(ssbds)"));
+  GVariantIter iter;
+  const char *name, *type, *digest;
+  gboolean lossless;
+  double error;
+
+  printf ("\n");
+  g_variant_iter_init (&iter, record);
+  while (g_variant_iter_loop (&iter, "(&s&sbd&s)", &name, &type, &lossless,
+          &error, &digest)) {
+    g_autofree char *plain = report_make_plain (name);
+
+    printf ("%-32s from %-5s ", plain, type);
+    if (lossless)
+      printf ("lossless    ");
+    else
+      printf ("error %.4f ", error);
+    printf ("%s\n", digest);
+  }
 }
 
 static void
@@ -266,6 +292,8 @@ print_package (GVariant *description)
   print_record (package);
   if (*generation != '\0')
     printf ("  sampling       %s\n", generation);
+  if (show_tensors)
+    print_whole_record (package);
 }
 
 static void

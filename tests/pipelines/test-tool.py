@@ -130,6 +130,10 @@ def test_convert ():
         assert word in text, word
     described = json.loads (good ('inspect', '--json', package))['package']
     assert all (row[2] for row in described['record'])
+    text = good ('inspect', '--tensors', package)
+    for row in described['record']:
+        assert re.search (f'{row[0]} +from {row[1]} +lossless +{row[4]}',
+                          text), row
     with open (package, 'r+b') as file:
         file.seek (-64, os.SEEK_END)
         file.write (b'?')
