@@ -74,7 +74,7 @@ runnel_conversion_list_files (RunnelCheckpoint *checkpoint)
   return files;
 }
 
-/* ---- Where it comes from ------------------------------------------------------ */
+/* ---- Where it comes from --------------------------------------------- */
 
 static char *
 hash_file (RunnelConversion *self, const char *path)
@@ -177,7 +177,7 @@ copy_keys (RunnelGgufWriter *metadata, const RunnelGguf *from,
     copy_key (metadata, from, RUNNEL_PACKAGE_GENERATION_CONFIG);
 }
 
-/* ---- What a folder says -------------------------------------------------------- */
+/* ---- What a folder says ---------------------------------------------- */
 
 /* The licence in the lines between "---" that model cards begin with. */
 static char *

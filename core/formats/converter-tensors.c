@@ -47,7 +47,7 @@ typedef struct {
   gboolean differs;
 } Job;
 
-/* ---- Sizes ------------------------------------------------------------------ */
+/* ---- Sizes ----------------------------------------------------------- */
 
 static guint64
 bytes_of (RunnelTensorType type, guint64 columns, guint64 rows)
@@ -86,7 +86,7 @@ to_floats (RunnelTensorType type, guint64 columns, guint64 n,
         values + row * columns);
 }
 
-/* ---- What becomes of a tensor ------------------------------------------------ */
+/* ---- What becomes of a tensor ---------------------------------------- */
 
 static RunnelPackageType
 choose_rule (const RunnelConversion *self, const char *name)
@@ -236,7 +236,7 @@ choose (Job *job)
   return choose_auto (job);
 }
 
-/* ---- Making -------------------------------------------------------------------- */
+/* ---- Making ---------------------------------------------------------- */
 
 /* The values stay, to be compared with what is written. */
 static void
@@ -307,7 +307,7 @@ make (Job *job, guint64 n)
     make_tiles (job, n);
 }
 
-/* ---- Proving -------------------------------------------------------------------- */
+/* ---- Proving --------------------------------------------------------- */
 
 /* The same codes, scales and offsets in all groups of @n rows. */
 static gboolean
@@ -366,7 +366,7 @@ prove_rows (Job *job, guint64 row, guint64 n)
   return TRUE;
 }
 
-/* ---- One tensor ------------------------------------------------------------------ */
+/* ---- One tensor ------------------------------------------------------ */
 
 /* Scales that were rounded when the source was read are a loss too. */
 static void

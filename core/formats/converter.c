@@ -44,7 +44,7 @@ runnel_package_type_get_type (void)
   return type;
 }
 
-/* ---- The object ------------------------------------------------------------ */
+/* ---- The object ------------------------------------------------------ */
 
 static void
 clear_rule (gpointer data)
@@ -243,7 +243,7 @@ runnel_converter_set_calibration (RunnelConverter *self,
   g_set_object (&self->calibration, calibration);
 }
 
-/* ---- A conversion ------------------------------------------------------------ */
+/* ---- A conversion ---------------------------------------------------- */
 
 #define fail(self, code, subject, ...) \
   (runnel_set_error_about ((self)->error, code, subject, __VA_ARGS__), FALSE)
@@ -503,7 +503,7 @@ runnel_converter_convert (RunnelConverter *self, const char *input,
   return result;
 }
 
-/* ---- In a thread -------------------------------------------------------------- */
+/* ---- In a thread ----------------------------------------------------- */
 
 typedef struct {
   char *input, *output;

@@ -48,7 +48,7 @@ fail_writing (RunnelPackageWriter *self, int failure, GError **error)
   return FALSE;
 }
 
-/* ---- The header ------------------------------------------------------------- */
+/* ---- The header ------------------------------------------------------ */
 
 RunnelGgufWriter *
 runnel_package_writer_make_metadata (void)
@@ -137,7 +137,7 @@ make_header (RunnelPackageWriter *self)
   return header;
 }
 
-/* ---- The file ---------------------------------------------------------------- */
+/* ---- The file -------------------------------------------------------- */
 
 RunnelPackageWriter *
 runnel_package_writer_new (const char *path, RunnelGgufWriter *metadata,

@@ -60,7 +60,7 @@ runnel_package_check (const RunnelGguf *gguf, GError **error)
   return TRUE;
 }
 
-/* ---- Hyperparameters ------------------------------------------------------ */
+/* ---- Hyperparameters ------------------------------------------------- */
 
 static const char *const styles[] = {
   [RUNNEL_ROPE_PAIRS] = "pairs",
@@ -193,7 +193,7 @@ runnel_package_read_rope (const RunnelGguf *gguf, RunnelHyperparameters *hp,
   return TRUE;
 }
 
-/* ---- The record ------------------------------------------------------------ */
+/* ---- The record ------------------------------------------------------ */
 
 /* An array with @n elements of @type for each tensor. */
 static gboolean

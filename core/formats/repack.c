@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-bool
-runnel_repack_is_grouped (unsigned type)
-{
-  return runnel_repack_exact_type (type, 8) != 0;
-}
-
 unsigned
 runnel_repack_exact_type (unsigned type, int bits)
 {
@@ -46,7 +40,7 @@ runnel_repack_wide_type (unsigned tiled_type)
   return (tiled_type & ~0xffu) | 64;
 }
 
-/* ---- Reading --------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------- */
 
 static void
 get_nibbles (const uint8_t *codes, int origin, int16_t *q)
@@ -184,7 +178,7 @@ runnel_repack_can_join (const RunnelGroupRows *rows, uint64_t n)
   return true;
 }
 
-/* ---- Writing --------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------- */
 
 static void
 put_into_tile (uint8_t *tile, RunnelTileForm form, int r, uint64_t part,

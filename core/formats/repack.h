@@ -23,8 +23,6 @@ typedef struct {
   const uint8_t *data;   /* row 0; of tiled types the start of its tile */
 } RunnelGroupRows;
 
-/* Whether the type is made of them (Q4_0 to Q8_0 and the tiled ones). */
-bool runnel_repack_is_grouped (unsigned type);
 /* The tiled type with groups of 32 that holds the same with codes of 4 or 8
  * bits; 0 when there is none. */
 unsigned runnel_repack_exact_type (unsigned type, int bits);

@@ -17,7 +17,7 @@
 
 #define GGML_KEY(name) "tokenizer.ggml." name
 
-/* ---- Writing ------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------- */
 
 static gboolean
 write_pieces (const RunnelVocabulary *vocabulary, RunnelGgufWriter *writer,
@@ -113,7 +113,7 @@ runnel_tokenizer_write_package (RunnelTokenizer *self,
   return TRUE;
 }
 
-/* ---- Reading -------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------- */
 
 static gboolean
 get_array (const RunnelGguf *gguf, const char *key, RunnelGgufType element,

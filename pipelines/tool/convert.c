@@ -87,7 +87,7 @@ make_converter (GError **error)
   return add_kept (converter, error) ? g_steal_pointer (&converter) : NULL;
 }
 
-/* ---- The report -------------------------------------------------------------- */
+/* ---- The report ------------------------------------------------------ */
 
 static guint64
 get_uint64 (GVariant *report, const char *key)
@@ -154,7 +154,7 @@ print_json (GVariant *report)
   json_print (&json);
 }
 
-/* ---- The work ---------------------------------------------------------------- */
+/* ---- The work -------------------------------------------------------- */
 
 typedef struct {
   RunnelConverter *converter;

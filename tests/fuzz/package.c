@@ -74,7 +74,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   return 0;
 }
 
-/* ---- Seeds ------------------------------------------------------------------ */
+/* ---- Seeds ----------------------------------------------------------- */
 
 static void
 add_tensors (RunnelGgufWriter *writer)

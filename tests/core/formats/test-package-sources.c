@@ -19,7 +19,7 @@
 
 #define N_TOKENS 24
 
-/* ---- A folder with the weights and the words of a tiny model ------------- */
+/* ---- A folder with the weights and the words of a tiny model --------- */
 
 typedef struct {
   char *folder, *package;
@@ -213,7 +213,7 @@ convert (Fixture *f, RunnelPackageType type)
   return report;
 }
 
-/* ---- The same model -------------------------------------------------------- */
+/* ---- The same model -------------------------------------------------- */
 
 static float *
 compute_logits (RunnelModel *model, gsize *ret_n)
@@ -342,7 +342,7 @@ test_folder_facts (void)
   tear_down (&f);
 }
 
-/* ---- Badly made --------------------------------------------------------------- */
+/* ---- Badly made ------------------------------------------------------ */
 
 /* Everything a package needs, with room for one change. */
 typedef struct {

@@ -121,7 +121,7 @@ lookup_uint (GVariant *report, const char *key)
   return value;
 }
 
-/* ---- The same model ------------------------------------------------------- */
+/* ---- The same model -------------------------------------------------- */
 
 /* Logits after each of some tokens. */
 static float *
@@ -294,7 +294,7 @@ test_joined_groups (void)
   tear_down (&f);
 }
 
-/* ---- Quantised anew ---------------------------------------------------------- */
+/* ---- Quantised anew -------------------------------------------------- */
 
 static void
 test_quantised (void)
@@ -469,7 +469,7 @@ test_calibration (void)
   tear_down (&f);
 }
 
-/* ---- What the file says ---------------------------------------------------------- */
+/* ---- What the file says ---------------------------------------------- */
 
 static void
 test_layout (void)
@@ -578,7 +578,7 @@ test_tied (void)
   tear_down (&f);
 }
 
-/* ---- Nothing half made, nothing of others destroyed -------------------------------- */
+/* ---- Nothing half made, nothing of others destroyed ------------------ */
 
 static void
 expect_failure (Fixture *f, const char *output, GCancellable *cancellable,
@@ -732,7 +732,7 @@ test_async (void)
   tear_down (&f);
 }
 
-/* ---- Verifying ------------------------------------------------------------------ */
+/* ---- Verifying ------------------------------------------------------- */
 
 static void
 write_changed (Fixture *f, const char *contents, gsize size, gsize at)
