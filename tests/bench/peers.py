@@ -2,102 +2,152 @@
 # Runnel: small language models on the device, as GStreamer pipelines.
 # Copyright (C) 2026 The Runnel developers
 # SPDX-License-Identifier: MIT
-"""Runnel beside llama.cpp: the same file, the same threads, one run.
+"""Runnel beside llama.cpp and MNN: the same weights and threads, one run.
 
-Rounds of both engines alternate, so that what the machine does to one it does
-to the other; a ratio is that of a round, and its median and spread are over
-the rounds. Run by `./dev bench peers`, which makes the virtual environment
-that holds llama-cpp-python.
+Rounds of all engines alternate, so that what the machine does to one it does
+to the others; a ratio is that of a round against the better of the others in
+that round, and its median and spread are over the rounds. Run by `./dev bench
+peers`, which makes the virtual environment that holds the other engines.
 """
 
 import argparse
-import ctypes
 import json
 import os
+import pathlib
 import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
-import llama_cpp
+HERE = pathlib.Path(__file__).resolve().parent
+DECODED = 48  # tokens of a decode measurement
+PROMPT = 20  # tokens before the first one, for the time from exec
 
 
-class LlamaCpp:
-    """llama.cpp through its C API: no Python in the timed part but the calls."""
+class Worker:
+    """An engine of peer_engines.py in its process."""
 
-    def __init__(self, path, threads, context):
-        quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
-        llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
-        self.quiet = quiet
-        llama_cpp.llama_backend_init()
-        self.model = llama_cpp.llama_model_load_from_file(
-            path.encode(), llama_cpp.llama_model_default_params()
+    def __init__(self, engine, path, threads, context):
+        command = [sys.executable, HERE / "peer_engines.py", engine, path]
+        self.process = subprocess.Popen(
+            command + [str(threads), str(context)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True,
         )
-        params = llama_cpp.llama_context_default_params()
-        params.n_ctx = context
-        params.n_batch = params.n_ubatch = 512
-        params.n_threads = params.n_threads_batch = threads
-        if hasattr(params, "flash_attn_type"):
-            params.flash_attn_type = 1
-        else:
-            params.flash_attn = True
-        self.context = llama_cpp.llama_init_from_model(self.model, params)
-        vocabulary = llama_cpp.llama_model_get_vocab(self.model)
-        self.n_vocab = llama_cpp.llama_vocab_n_tokens(vocabulary)
+        self.engine = engine
 
-    def forward(self, tokens):
-        array = (llama_cpp.llama_token * len(tokens))(*tokens)
-        batch = llama_cpp.llama_batch_get_one(array, len(tokens))
-        status = llama_cpp.llama_decode(self.context, batch)
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"peers: {self.engine} ended with {self.process.wait()}")
+        return json.loads(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Contender:
+    """One line of the tables: an engine with its own file of the weights."""
+
+    def __init__(self, name, engine, path):
+        self.name, self.engine, self.path = name, engine, str(path)
+
+    def start(self, options, threads):
+        context = max(options.pp + [d + DECODED for d in options.depths]) + 8
+        self.worker = Worker(self.engine, self.path, threads, context)
+
+    def round(self, options, rng, threads):
+        """{test: tokens/s}"""
+        longest = max(options.pp + options.depths)
+        tokens = [rng.randrange(options.n_vocab) for _ in range(longest + DECODED)]
+        seconds = self.worker.ask(op="prefill", tokens=tokens, marks=options.pp)
+        speeds = {
+            f"pp{n}": n / s for n, s in zip(options.pp, seconds["seconds"])
+        }
+        # The deep ones from what the prompt left, then back to the start.
+        for depth in sorted(options.depths, reverse=True):
+            seconds = self.worker.ask(
+                op="decode", depth=depth, fill=tokens, tokens=tokens[-DECODED:]
+            )
+            speeds[f"tg at {depth}"] = DECODED / seconds["seconds"]
+        return speeds
+
+    def stop(self):
+        self.worker.close()
+
+    def measure_memory(self, threads, context, n_vocab):
+        worker = Worker(self.engine, self.path, threads, context)
+        rng = random.Random(1)
+        tokens = [rng.randrange(n_vocab) for _ in range(context - DECODED)]
+        worker.ask(op="prefill", tokens=tokens, marks=[len(tokens)])
+        worker.ask(
+            op="decode", depth=len(tokens), fill=tokens, tokens=tokens[-DECODED + 8 :]
+        )
+        answer = worker.ask(op="memory")
+        worker.close()
+        return answer["bytes"]
+
+    def first_token(self, threads, n_vocab):
+        rng = random.Random(1)
+        worker = Worker(self.engine, self.path, threads, 512)
+        tokens = [rng.randrange(n_vocab) for _ in range(PROMPT)]
+        answer = worker.ask(op="first_token", tokens=tokens)
+        worker.close()
+        return answer["seconds"]
+
+
+class Runnel(Contender):
+    def start(self, options, threads):
+        pass
+
+    def stop(self):
+        pass
+
+    def run(self, options, *arguments):
+        command = [self.engine, "bench", "--json", "--repeats", "1"]
+        command += ["--model", self.path, *map(str, arguments)]
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+        return json.loads(output)
+
+    def round(self, options, rng, threads):
+        output = self.run(
+            options, "--no-children", "--threads", threads, "--seed", options.seed,
+            "--pp", ",".join(map(str, options.pp)), "--tg", DECODED,
+            "--depths", ",".join(map(str, options.depths)),
+        )
+        speeds = {}
+        for result in output["results"]:
+            if result["test"].startswith("pp"):
+                speeds[result["test"]] = result["median"]
+            elif result["test"].startswith("tg"):
+                speeds[f"tg at {result['depth']}"] = result["median"]
+        return speeds
+
+    def measure_memory(self, threads, context, n_vocab, kv_type="f16"):
+        """Peak of a process that fills the context, as the kernel says; it
+        counts this one's size before the exec, too, which is why whatever
+        takes memory here is done by processes of their own."""
+        rng = random.Random(1)
+        drawn = [str(rng.randrange(n_vocab)) for _ in range(context - 1)]
+        command = [
+            self.engine, "logits", "--model", self.path, "--threads", str(threads),
+            "--kv-type", kv_type, "--top", "1", "--ids", ",".join(drawn),
+        ]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
         if status != 0:
-            sys.exit(f"peers: llama_decode failed with status {status}")
+            sys.exit(f"peers: {' '.join(command[:-1])} … failed")
+        return usage.ru_maxrss * 1024
 
-    def clear(self):
-        memory = llama_cpp.llama_get_memory(self.context)
-        llama_cpp.llama_memory_clear(memory, True)
-
-    def prefill_speed(self, tokens):
-        self.clear()
-        start = time.perf_counter()
-        for done in range(0, len(tokens), 512):
-            self.forward(tokens[done : done + 512])
-        return len(tokens) / (time.perf_counter() - start)
-
-    def decode_speed(self, before, tokens):
-        self.clear()
-        for done in range(0, len(before), 512):
-            self.forward(before[done : done + 512])
-        start = time.perf_counter()
-        for token in tokens:
-            self.forward([token])
-        return len(tokens) / (time.perf_counter() - start)
-
-
-def measure_llama(engine, options, rng):
-    """{test: tokens/s} of one round."""
-    draw = lambda n: [rng.randrange(engine.n_vocab) for _ in range(n)]
-    speeds = {}
-    for n in options.pp:
-        speeds[f"pp{n} depth 0"] = engine.prefill_speed(draw(n))
-    for depth in options.depths:
-        speeds[f"tg{options.tg} depth {depth}"] = engine.decode_speed(
-            draw(depth), draw(options.tg)
-        )
-    return speeds
-
-
-def measure_runnel(options, threads):
-    command = [
-        options.runnel, "bench", "--json", "--no-children", "--repeats", "1",
-        "--model", options.model, "--threads", str(threads),
-        "--seed", str(options.seed),
-        "--pp", ",".join(map(str, options.pp)), "--tg", str(options.tg),
-        "--depths", ",".join(map(str, options.depths)),
-    ]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    results = json.loads(output)["results"]
-    return {f"{r['test']} depth {r['depth']}": r["median"] for r in results}
+    def first_token(self, threads, n_vocab):
+        output = self.run(None, "--threads", threads, "--pp", 8, "--tg", 1,
+                          "--depths", 0)
+        return output["first_token_ms"]["median"] / 1000
 
 
 def machine():
@@ -108,76 +158,240 @@ def machine():
     return os.uname().machine
 
 
-def compare(options, threads):
-    """Rounds of both engines in turn: {test: [(runnel, llama.cpp), …]}."""
-    context = max(options.pp + [d + options.tg for d in options.depths]) + 8
-    llama = LlamaCpp(options.model, threads, context)
+def note(text):
+    print(f"peers: {text}", file=sys.stderr, flush=True)
+
+
+def quantise(source, target):
+    """Q4_0 by llama.cpp's own quantiser."""
+    program = (
+        "import llama_cpp, sys\n"
+        "params = llama_cpp.llama_model_quantize_default_params()\n"
+        "params.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_0\n"
+        "params.allow_requantize = params.pure = True\n"
+        "source, target = (path.encode() for path in sys.argv[1:])\n"
+        "sys.exit(llama_cpp.llama_model_quantize(source, target, params))\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, source, target], check=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+
+
+def prepare(options, model, folder):
+    """The files of a model's contenders, made once in @folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    q4_1, q4_0 = folder / "q4_1.gguf", folder / "q4_0.gguf"
+    package = folder / "package.runnel"
+    mnn = folder / "mnn"
+    runnel = options.runnel
+    if model == "pocket":
+        for kind, path in (("q4_1", q4_1), ("q4_0", q4_0)):
+            if not path.exists():
+                note(f"making the Pocket shape as {kind}")
+                subprocess.run(
+                    [runnel, "make-model", "pocket-0.3b", path, "--type", kind,
+                     "--seed", str(options.seed)],
+                    check=True, stdout=subprocess.DEVNULL,
+                )
+    else:
+        if not q4_1.exists():
+            q4_1.symlink_to(os.path.abspath(options.model))
+        if not q4_0.exists():
+            quantise(q4_1, q4_0)
+    if not package.exists():
+        subprocess.run(
+            [runnel, "convert", q4_1.resolve(), package], check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    if not (mnn / "config.json").exists():
+        note(f"writing {model} as an MNN package")
+        subprocess.run(
+            [sys.executable, HERE / "mnn_package.py", q4_1, mnn], check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    return [
+        Runnel("Runnel", runnel, package),
+        Contender("llama.cpp Q4_0", "llama.cpp", q4_0),
+        Contender("llama.cpp Q4_1", "llama.cpp", q4_1),
+        Contender("MNN 4-bit", "MNN", mnn / "config.json"),
+    ]
+
+
+def race(options, contenders, threads):
+    """{test: [{contender: tokens/s} of a round, ...]}"""
     rng = random.Random(options.seed)
-    measure_llama(llama, options, rng)
-    rounds = {}
+    for contender in contenders:
+        contender.start(options, threads)
+    tests = {}
     for number in range(options.rounds):
-        ours = measure_runnel(options, threads)
-        theirs = measure_llama(llama, options, rng)
-        for test, speed in theirs.items():
-            rounds.setdefault(test, []).append((ours[test], speed))
-        if sys.stderr.isatty():
-            print(f"threads {threads}: round {number + 1}", file=sys.stderr)
-    return rounds
+        for contender in contenders:
+            for test, speed in contender.round(options, rng, threads).items():
+                rounds = tests.setdefault(test, [])
+                if len(rounds) <= number:
+                    rounds.append({})
+                rounds[number][contender.name] = speed
+        note(f"{threads} threads, round {number + 1} of {options.rounds}")
+    for contender in contenders:
+        contender.stop()
+    return tests
 
 
-def summarise(threads, test, pairs):
-    ratios = [ours / theirs for ours, theirs in pairs]
+def summarise(threads, test, rounds):
+    names = list(rounds[0])
+    ours, others = names[0], names[1:]
+    ratios = [r[ours] / max(r[name] for name in others) for r in rounds]
     return {
         "threads": threads,
         "test": test,
-        "runnel": statistics.median(ours for ours, _ in pairs),
-        "llama.cpp": statistics.median(theirs for _, theirs in pairs),
+        "speeds": {n: statistics.median(r[n] for r in rounds) for n in names},
         "ratio": statistics.median(ratios),
         "ratio_min": min(ratios),
         "ratio_max": max(ratios),
     }
 
 
-def print_table(options, rows):
-    print(f"{machine()}, {os.cpu_count()} cores; seed {options.seed}; medians of")
-    print(f"{options.rounds} rounds, engines in turn; {os.path.basename(options.model)}")
-    print(f"llama.cpp of llama-cpp-python {llama_cpp.__version__}, flash attention, KV f16\n")
-    print("| threads | test | Runnel tokens/s | llama.cpp tokens/s | ratio (spread) |")
-    print("|---|---|---|---|---|")
-    for row in rows:
-        print(
-            f"| {row['threads']} | {row['test']} | {row['runnel']:.1f} "
-            f"| {row['llama.cpp']:.1f} | {row['ratio']:.2f} "
+def measure_sizes(options, contenders, threads):
+    """Peak memory and the time to the first token."""
+    rows = []
+    for context in options.contexts:
+        peaks = {
+            c.name: c.measure_memory(threads, context, options.n_vocab)
+            for c in contenders
+        }
+        if context > 4096:
+            peaks["Runnel, int8 KV"] = contenders[0].measure_memory(
+                threads, context, options.n_vocab, "int8"
+            )
+        rows.append({"context": context, "peak_bytes": peaks})
+        note(f"memory at context {context}")
+    first = {c.name: [] for c in contenders}
+    for _ in range(options.rounds):
+        for contender in contenders:
+            first[contender.name].append(
+                contender.first_token(threads, options.n_vocab)
+            )
+    return {
+        "memory": rows,
+        "first_token": {n: statistics.median(v) for n, v in first.items()},
+        "first_token_spread": {n: [min(v), max(v)] for n, v in first.items()},
+    }
+
+
+def table(result):
+    names = list(result["rows"][0]["speeds"])
+    lines = [
+        f"### {result['model']}", "",
+        "| threads | test | " + " | ".join(names) + " | ratio to the better (spread) |",
+        "|---" * (len(names) + 3) + "|",
+    ]
+    for row in result["rows"]:
+        speeds = " | ".join(f"{row['speeds'][name]:.1f}" for name in names)
+        lines.append(
+            f"| {row['threads']} | {row['test']} | {speeds} | {row['ratio']:.2f} "
             f"({row['ratio_min']:.2f} – {row['ratio_max']:.2f}) |"
         )
+    for row in result["sizes"]["memory"]:
+        peaks = ", ".join(f"{n} {b / 1e6:.0f}" for n, b in row["peak_bytes"].items())
+        lines += ["", f"Peak memory at context {row['context']}, in MB: {peaks}."]
+    first = ", ".join(
+        f"{n} {s:.3f}" for n, s in result["sizes"]["first_token"].items()
+    )
+    lines += ["", f"Seconds to the first token ({PROMPT} before it; the others "
+              f"without the start of Python): {first}."]
+    return "\n".join(lines)
+
+
+def chart(result, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    threads = sorted({row["threads"] for row in result["rows"]})
+    figure, axes = pyplot.subplots(
+        1, len(threads), figsize=(6 * len(threads), 4), squeeze=False
+    )
+    for axis, n in zip(axes[0], threads):
+        rows = [row for row in result["rows"] if row["threads"] == n]
+        names = list(rows[0]["speeds"])
+        width = 0.8 / len(names)
+        for i, name in enumerate(names):
+            axis.bar(
+                [x + i * width for x in range(len(rows))],
+                [row["speeds"][name] for row in rows], width, label=name,
+            )
+        axis.set_xticks(
+            [x + 0.4 - width / 2 for x in range(len(rows))],
+            [row["test"] for row in rows],
+        )
+        axis.set_yscale("log")
+        axis.set_ylabel("tokens/s")
+        axis.set_title(f"{result['model']}, {n} thread{'s' if n > 1 else ''}")
+        axis.legend(fontsize="small")
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
 
 
 def numbers(text):
-    return [int(part) for part in text.split(",")]
+    return sorted(int(part) for part in text.split(","))
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default=os.environ.get("RUNNEL_MODEL"))
+    parser.add_argument("--model", default=os.environ.get("RUNNEL_MODEL"),
+                        help="SmolLM2-135M-Instruct as a Q4_1 GGUF file")
     parser.add_argument("--runnel", default=os.environ.get("RUNNEL", "runnel"))
+    parser.add_argument("--models", default="pocket,smollm2")
     parser.add_argument("--threads", type=numbers, default=[1, 2])
-    parser.add_argument("--pp", type=numbers, default=[128, 512])
-    parser.add_argument("--tg", type=int, default=64)
-    parser.add_argument("--depths", type=numbers, default=[0, 512])
+    parser.add_argument("--pp", type=numbers, default=[512, 2048])
+    parser.add_argument("--depths", type=numbers, default=[0, 1024, 4096])
+    parser.add_argument("--contexts", type=numbers, default=[2048, 8192])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--files", type=pathlib.Path,
+                        default=pathlib.Path(tempfile.gettempdir()) / "runnel-peers")
+    parser.add_argument("--output", type=pathlib.Path,
+                        help="folder for JSON, table and charts")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not options.model:
         parser.error("name a model by --model or RUNNEL_MODEL")
-    rows = []
-    for threads in options.threads:
-        for test, pairs in compare(options, threads).items():
-            rows.append(summarise(threads, test, pairs))
-    if options.json:
-        print(json.dumps({"machine": machine(), "seed": options.seed, "results": rows}))
-    else:
-        print_table(options, rows)
+    return options
+
+
+def main():
+    options = parse()
+    vocabularies = {"pocket": 65000, "smollm2": 49000}
+    results = []
+    started = time.time()
+    for model in options.models.split(","):
+        options.n_vocab = vocabularies[model]
+        contenders = prepare(options, model, options.files / model)
+        rows = []
+        for threads in options.threads:
+            for test, rounds in race(options, contenders, threads).items():
+                rows.append(summarise(threads, test, rounds))
+        sizes = measure_sizes(options, contenders, max(options.threads))
+        results.append({"model": model, "rows": rows, "sizes": sizes})
+    facts = {
+        "machine": machine(), "cores": os.cpu_count(), "seed": options.seed,
+        "rounds": options.rounds, "minutes": (time.time() - started) / 60,
+        "results": results,
+    }
+    text = "\n\n".join(
+        [f"{facts['machine']}, {facts['cores']} cores; seed {options.seed}; medians "
+         f"of {options.rounds} rounds, engines in turn; tokens/s. llama.cpp with "
+         "flash attention and f16 KV; MNN with precision and memory low."]
+        + [table(result) for result in results]
+    )
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+        (options.output / "peers.json").write_text(json.dumps(facts, indent=1))
+        (options.output / "peers.md").write_text(text + "\n")
+        for result in results:
+            chart(result, options.output / f"peers-{result['model']}.png")
+    print(json.dumps(facts) if options.json else text)
 
 
 if __name__ == "__main__":
