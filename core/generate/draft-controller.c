@@ -20,9 +20,9 @@
 /* Drafting must promise this much more than plain decoding. */
 #define MARGIN 1.02
 /* By the time of a plain pass: a row behind the first, while only plain passes
- * were measured. */
+ * were measured; and what one or two measurements may make of it. */
 #define ASSUMED_ROW 0.25
-/* Passes of so many rows to measure before their time is theirs. */
+#define MAX_ROW 1.0
 #define MIN_SAMPLES 3
 /* Guesses of a trial where drafting promises nothing. */
 #define PROBE 2
@@ -30,11 +30,14 @@
 #define MEMORY 0.9
 
 void
-runnel_draft_controller_init (RunnelDraftController *self, gboolean adaptive)
+runnel_draft_controller_init (RunnelDraftController *self, gboolean adaptive,
+                              const RunnelPassCosts *costs)
 {
   memset (self, 0, sizeof *self);
   self->adaptive = adaptive;
   self->balance = FIRST_BALANCE;
+  if (costs != NULL)
+    self->costs = *costs;
 }
 
 static void
@@ -55,35 +58,50 @@ get_cost (const RunnelCost *cost)
   return least;
 }
 
-/* The median: of numbers that differ by nature. */
+/* Of a pass of so many rows that was measured; 0 if it was not. */
 static double
-get_median (const RunnelCost *cost)
+get_measured (const RunnelDraftController *self, guint n_rows)
 {
-  const guint n = MIN (cost->n, RUNNEL_COST_SAMPLES);
-  double sorted[RUNNEL_COST_SAMPLES];
+  const RunnelCost *cost = &self->costs.rows[n_rows];
+  const double plain = get_cost (&self->costs.rows[1]);
+  const double seconds = get_cost (cost);
 
-  for (guint i = 0; i < n; i++) {
-    guint at = i;
-
-    for (; at > 0 && sorted[at - 1] > cost->samples[i]; at--)
-      sorted[at] = sorted[at - 1];
-    sorted[at] = cost->samples[i];
-  }
-  return sorted[(n - 1) / 2];
+  return n_rows == 1 || cost->n >= MIN_SAMPLES
+           ? seconds
+           : MIN (seconds, plain * (1 + MAX_ROW * (n_rows - 1)));
 }
 
-/* Of a pass: as measured often enough, or so much for each row. */
+/* The next number of rows from @n_rows on in a direction that was measured; 0
+ * if there is none. */
+static guint
+find_measured (const RunnelDraftController *self, guint n_rows, gint direction)
+{
+  for (; n_rows >= 1 && n_rows <= RUNNEL_MAX_DRAFT + 1; n_rows += direction)
+    if (self->costs.rows[n_rows].n > 0)
+      return n_rows;
+  return 0;
+}
+
+/* Of a pass: between measured ones as on a line, and beyond them as steep as
+ * the steeper of the way to the last and the mean. */
 static double
 get_pass_cost (const RunnelDraftController *self, guint n_rows)
 {
-  const double plain = get_cost (&self->pass[1]);
+  const double plain = get_cost (&self->costs.rows[1]);
+  const guint low = find_measured (self, n_rows, -1);
+  const guint high = find_measured (self, n_rows, 1);
+  const guint before = find_measured (self, low - 1, -1);
+  const double below = get_measured (self, low);
+  double slope = ASSUMED_ROW * plain;
 
-  if (n_rows == 1)
-    return plain;
-  if (self->pass[n_rows].n >= MIN_SAMPLES)
-    return get_cost (&self->pass[n_rows]);
-  return plain + (n_rows - 1) * (self->row.n > 0 ? get_median (&self->row)
-                                                 : ASSUMED_ROW * plain);
+  if (low == n_rows)
+    return below;
+  if (high > 0)
+    slope = (get_measured (self, high) - below) / (high - low);
+  else if (before > 0)
+    slope = MAX ((below - get_measured (self, before)) / (low - before),
+                 (below - plain) / (low - 1));
+  return below + MAX (slope, 0.0) * (n_rows - low);
 }
 
 /* Before anything is known of it, a grade is believed a little more than the
@@ -123,16 +141,15 @@ find_best (const RunnelDraftController *self, guint drafter, guint grade,
   return best;
 }
 
-/* Guesses that the balance can pay for if all are wrong; a single one before
- * it is known what rows cost. */
+/* Guesses that the balance can pay for if all are wrong, in a pass of at most
+ * twice the rows that were measured: what lies far ahead is not known. */
 static guint
 limit_to_balance (const RunnelDraftController *self, guint drafter, guint n)
 {
   const double plain = get_pass_cost (self, 1);
   const double propose = get_cost (&self->records[drafter].propose);
 
-  if (self->row.n == 0)
-    n = MIN (n, 1);
+  n = MIN (n, 2 * find_measured (self, RUNNEL_MAX_DRAFT + 1, -1) - 1);
   while (n > 0 && propose + get_pass_cost (self, n + 1) - plain >
                     STAKE * self->balance * plain)
     n--;
@@ -159,7 +176,7 @@ runnel_draft_controller_plan (RunnelDraftController *self, guint drafter,
 
   if (!self->adaptive)
     return max;
-  if (self->pass[1].n < MIN_PLAIN)
+  if (self->costs.rows[1].n < MIN_PLAIN)
     return 0;
   for (guint grade = 0; grade < RUNNEL_DRAFT_GRADES; grade++)
     most = MAX (most, runnel_draft_controller_cut (self, drafter, grade, max));
@@ -171,7 +188,7 @@ runnel_draft_controller_note_propose (RunnelDraftController *self,
                                       guint drafter, double seconds)
 {
   add_sample (&self->records[drafter].propose, seconds);
-  if (self->pass[1].n == 0)
+  if (self->costs.rows[1].n == 0)
     return;
   self->balance -= get_cost (&self->records[drafter].propose) /
                    get_pass_cost (self, 1);
@@ -184,15 +201,11 @@ runnel_draft_controller_note_pass (RunnelDraftController *self, guint n_rows,
 {
   double took = 1.0;
 
-  add_sample (&self->pass[n_rows], seconds);
-  if (self->pass[1].n == 0)
+  add_sample (&self->costs.rows[n_rows], seconds);
+  if (self->costs.rows[1].n == 0)
     return;
-  if (n_rows > 1) {
-    const double plain = get_pass_cost (self, 1);
-
-    add_sample (&self->row, MAX (seconds - plain, 0) / (n_rows - 1));
-    took = get_pass_cost (self, n_rows) / plain;
-  }
+  if (n_rows > 1)
+    took = get_pass_cost (self, n_rows) / get_pass_cost (self, 1);
   self->balance += n_tokens - took + INCOME * took;
   self->balance = CLAMP (self->balance, MIN_BALANCE, MAX_BALANCE);
 }

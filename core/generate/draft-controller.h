@@ -25,6 +25,11 @@ typedef struct {
   guint n; /* ever */
 } RunnelCost;
 
+/* What passes take on a machine, by their rows: kept from reply to reply. */
+typedef struct {
+  RunnelCost rows[RUNNEL_MAX_DRAFT + 2];
+} RunnelPassCosts;
+
 /* Of one drafter: how often the i-th guess was right where those before it
  * were, with older trials counting less. */
 typedef struct {
@@ -36,13 +41,14 @@ typedef struct {
 typedef struct {
   gboolean adaptive; /* else whatever is proposed is verified */
   double balance;    /* in plain tokens */
-  RunnelCost pass[RUNNEL_MAX_DRAFT + 2]; /* by rows */
-  RunnelCost row; /* of a row behind the first */
+  RunnelPassCosts costs;
   RunnelDraftRecord records[RUNNEL_MAX_DRAFTERS];
 } RunnelDraftController;
 
+/* @costs: as they are known; NULL: not at all. */
 void runnel_draft_controller_init (RunnelDraftController *self,
-                                   gboolean adaptive);
+                                   gboolean adaptive,
+                                   const RunnelPassCosts *costs);
 
 /* How many guesses to ask a drafter for, at most @max; 0: do not ask. */
 guint runnel_draft_controller_plan (RunnelDraftController *self,

@@ -10,14 +10,47 @@
  * at once. */
 #define MAX_LAG 256
 
+/* What passes take is known by the engine, from reply to reply. */
+static GMutex costs_mutex; /* guards what hangs on engines */
+
+static GQuark
+costs_quark (void)
+{
+  return g_quark_from_static_string ("runnel-pass-costs");
+}
+
+static void
+recall_costs (RunnelEngine *engine, RunnelPassCosts *ret_costs)
+{
+  const RunnelPassCosts *known;
+
+  g_mutex_lock (&costs_mutex);
+  known = g_object_get_qdata (G_OBJECT (engine), costs_quark ());
+  *ret_costs = known != NULL ? *known : (RunnelPassCosts){ 0 };
+  g_mutex_unlock (&costs_mutex);
+}
+
+static void
+remember_costs (RunnelEngine *engine, const RunnelPassCosts *costs)
+{
+  g_mutex_lock (&costs_mutex);
+  g_object_set_qdata_full (G_OBJECT (engine), costs_quark (),
+                           g_memdup2 (costs, sizeof *costs), g_free);
+  g_mutex_unlock (&costs_mutex);
+}
+
 void
 runnel_generation_drafts_init (RunnelGenerationDrafts *self,
                                RunnelSequence *sequence,
                                const RunnelGenerationParams *params)
 {
   const RunnelDrafts *drafts = runnel_sequence_get_drafts (sequence);
+  RunnelPassCosts costs;
 
-  runnel_draft_controller_init (&self->controller, params->adaptive_drafts);
+  self->engine = runnel_sequence_get_engine (sequence);
+  recall_costs (self->engine, &costs);
+  runnel_draft_controller_init (&self->controller, params->adaptive_drafts,
+                                &costs);
   /* By rejection, the choice must not depend on what was drawn. */
   self->choice = params->acceptance == RUNNEL_ACCEPTANCE_REJECTION
                    ? RUNNEL_DRAFT_CHOICE_FIRST
@@ -32,6 +65,8 @@ runnel_generation_drafts_init (RunnelGenerationDrafts *self,
 void
 runnel_generation_drafts_clear (RunnelGenerationDrafts *self)
 {
+  if (self->n_drafters > 0)
+    remember_costs (self->engine, &self->controller.costs);
   for (guint i = 0; i < self->n_drafters; i++)
     g_object_unref (self->drafters[i]);
 }

@@ -14,6 +14,7 @@
 G_BEGIN_DECLS
 
 typedef struct {
+  RunnelEngine *engine; /* borrowed from the sequence */
   RunnelDraftController controller;
   RunnelDraftChoice choice;
   guint max_draft;

@@ -109,6 +109,8 @@ generate (const Fixture *f, RunnelSequence *sequence,
     runnel_generation_next (generation, &step, &error);
     g_assert_no_error (error);
     g_array_append_vals (reply.tokens, step.tokens, step.n_tokens);
+    if (params->n_top_logprobs == 0)
+      continue;
     g_array_append_vals (reply.logprobs, step.logprobs, step.n_tokens);
     g_array_append_vals (reply.top, step.top, step.n_tokens * N_TOP);
   }
@@ -442,6 +444,7 @@ test_default_model (void)
     g_auto (Reply) plain = { NULL };
 
     params->max_tokens = MAX_REPLY;
+    params->n_top_logprobs = 0;
     params->sampler->seed = i;
     for (guint k = 0; k < N_PROMPT; k++)
       f.tokens[k] = g_rand_int_range (rand, 100, 20000);
