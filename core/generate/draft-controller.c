@@ -19,8 +19,8 @@
 #define MIN_PLAIN 2
 /* Drafting must promise this much more than plain decoding. */
 #define MARGIN 1.02
-/* By the time of a plain pass: a row behind the first, while only plain passes
- * were measured; and what one or two measurements may make of it. */
+/* By the time of a plain pass: a row behind the first, as long as it was not
+ * measured often enough; and what it may be charged at most until then. */
 #define ASSUMED_ROW 0.25
 #define MAX_ROW 1.0
 #define MIN_SAMPLES 3
@@ -28,17 +28,6 @@
 #define PROBE 2
 /* How much of a trial is left after the next one. */
 #define MEMORY 0.9
-
-void
-runnel_draft_controller_init (RunnelDraftController *self, gboolean adaptive,
-                              const RunnelPassCosts *costs)
-{
-  memset (self, 0, sizeof *self);
-  self->adaptive = adaptive;
-  self->balance = FIRST_BALANCE;
-  if (costs != NULL)
-    self->costs = *costs;
-}
 
 static void
 add_sample (RunnelCost *cost, double seconds)
@@ -58,9 +47,33 @@ get_cost (const RunnelCost *cost)
   return least;
 }
 
-/* Of a pass of so many rows that was measured; 0 if it was not. */
+/* Of what was measured in earlier replies the least is kept, and trusted as
+ * far as it was then. */
+static RunnelCost
+fold (const RunnelCost *cost)
+{
+  RunnelCost folded = { .n = MIN (cost->n, MIN_SAMPLES) };
+
+  for (guint i = 0; i < folded.n; i++)
+    folded.samples[i] = get_cost (cost);
+  return folded;
+}
+
+void
+runnel_draft_controller_init (RunnelDraftController *self, gboolean adaptive,
+                              const RunnelPassCosts *costs)
+{
+  memset (self, 0, sizeof *self);
+  self->adaptive = adaptive;
+  self->balance = FIRST_BALANCE;
+  for (guint i = 1; costs != NULL && i < G_N_ELEMENTS (costs->rows); i++)
+    self->costs.rows[i] = fold (&costs->rows[i]);
+}
+
+/* Of a pass of so many rows that was measured. Before it was measured often
+ * enough a row behind the first counts as @max_row plain passes at most. */
 static double
-get_measured (const RunnelDraftController *self, guint n_rows)
+get_measured (const RunnelDraftController *self, guint n_rows, double max_row)
 {
   const RunnelCost *cost = &self->costs.rows[n_rows];
   const double plain = get_cost (&self->costs.rows[1]);
@@ -68,7 +81,7 @@ get_measured (const RunnelDraftController *self, guint n_rows)
 
   return n_rows == 1 || cost->n >= MIN_SAMPLES
            ? seconds
-           : MIN (seconds, plain * (1 + MAX_ROW * (n_rows - 1)));
+           : MIN (seconds, plain * (1 + max_row * (n_rows - 1)));
 }
 
 /* The next number of rows from @n_rows on in a direction that was measured; 0
@@ -83,7 +96,8 @@ find_measured (const RunnelDraftController *self, guint n_rows, gint direction)
 }
 
 /* Of a pass: between measured ones as on a line, and beyond them as steep as
- * the steeper of the way to the last and the mean. */
+ * the steeper of the way to the last and the mean. Of few measurements the
+ * good side is believed, or they would not become more. */
 static double
 get_pass_cost (const RunnelDraftController *self, guint n_rows)
 {
@@ -91,15 +105,17 @@ get_pass_cost (const RunnelDraftController *self, guint n_rows)
   const guint low = find_measured (self, n_rows, -1);
   const guint high = find_measured (self, n_rows, 1);
   const guint before = find_measured (self, low - 1, -1);
-  const double below = get_measured (self, low);
+  const double below = get_measured (self, low, ASSUMED_ROW);
   double slope = ASSUMED_ROW * plain;
 
   if (low == n_rows)
     return below;
   if (high > 0)
-    slope = (get_measured (self, high) - below) / (high - low);
+    slope =
+      (get_measured (self, high, ASSUMED_ROW) - below) / (high - low);
   else if (before > 0)
-    slope = MAX ((below - get_measured (self, before)) / (low - before),
+    slope = MAX ((below - get_measured (self, before, ASSUMED_ROW)) /
+                   (low - before),
                  (below - plain) / (low - 1));
   return below + MAX (slope, 0.0) * (n_rows - low);
 }
@@ -205,7 +221,7 @@ runnel_draft_controller_note_pass (RunnelDraftController *self, guint n_rows,
   if (self->costs.rows[1].n == 0)
     return;
   if (n_rows > 1)
-    took = get_pass_cost (self, n_rows) / get_pass_cost (self, 1);
+    took = get_measured (self, n_rows, MAX_ROW) / get_pass_cost (self, 1);
   self->balance += n_tokens - took + INCOME * took;
   self->balance = CLAMP (self->balance, MIN_BALANCE, MAX_BALANCE);
 }

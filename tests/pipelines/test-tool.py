@@ -16,8 +16,6 @@ import sys
 import tempfile
 import time
 import traceback
-import time
-import traceback
 
 runnel, make_model = sys.argv[1:3]
 folder = tempfile.TemporaryDirectory (prefix='runnel-tool-')
@@ -255,6 +253,32 @@ def test_run_two_replies ():
         assert alone['text'] == branch['text']
     text = good ('run', 'two-replies', 'Q', '-m', scripted)
     assert text == ''.join (reply) + '\n\n' + ''.join (reply)
+
+
+def test_run_draft ():
+    options = ['-m', tiny, '-n', '40', '--temperature', '0', '--json',
+               '--ignore-eos', 'true', '--set', 'logit-bias=bias,5=100']
+    plain, = json.loads (good ('run', 'Hello', *options))['replies']
+    assert plain['drafts']['blocks'] == 0
+    options += ['--draft', 'lookup', '--set', 'draft-adaptive=false']
+    for preset, more in (('reply', []), ('reply', ['--draft-max', '3']),
+                         ('generate', []), ('reply', ['--draft', 'lookup'])):
+        drafted, = json.loads (good ('run', preset, 'Hello', *options,
+                                     *more))['replies']
+        assert drafted['text'] == plain['text']
+        drafts = drafted['drafts']
+        assert 0 < drafts['accepted_tokens'] <= drafts['proposed_tokens']
+        assert drafts['mean_accepted'] == (drafts['accepted_tokens']
+                                           / drafts['blocks'])
+        assert drafts['mean_accepted'] > (2 if more == [] else 1)
+    result = tool ('run', '-m', tiny, 'Q', '--draft', 'lookup', '--speed',
+                   '--set', 'draft-adaptive=false', '-n', '40', '--set',
+                   'logit-bias=bias,5=100', '--temperature', '0')
+    assert 'guesses right' in result.err
+    bad (2, 'run', '-m', tiny, 'Q', '--draft', 'crystal-ball',
+         says="'crystal-ball' is no drafter")
+    bad (2, 'run', '-m', tiny, 'Q', '--draft', 'lookup', '--draft-max', '16',
+         says='draft-max is a whole number from 0 to 15')
 
 
 def test_run_presets ():
