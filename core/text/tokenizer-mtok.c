@@ -8,6 +8,8 @@
 
 #include "../backends/cpu/half.h"
 #include "../error-private.h"
+#include "byte-level.h"
+#include "rank-merges.h"
 
 #define MAGIC "430 "
 #define MAX_SPECIAL 4096
@@ -17,7 +19,7 @@
  * there are. */
 #define MAX_GAPS 16384
 
-enum { KIND_HUGGING_FACE = 3, KIND_PIPELINE = 4 };
+enum { KIND_RANKS = 1, KIND_HUGGING_FACE = 3, KIND_PIPELINE = 4 };
 enum { NORMALIZER_NONE, NORMALIZER_SEQUENCE = 4, NORMALIZER_TABLE = 6 };
 enum { PRE_NONE, PRE_BYTE_LEVEL, PRE_DIGITS, PRE_SPLIT = 4, PRE_SEQUENCE = 6 };
 enum { MODEL_BPE };
@@ -240,6 +242,18 @@ read_head (Reader *self)
   return kind[1];
 }
 
+/* Whether each of @n ids is special. */
+static guint8 *
+mark_special (const Reader *self, guint32 n)
+{
+  guint8 *marks = g_new0 (guint8, n + 1);
+
+  for (guint i = 0; i < self->n_special; i++)
+    if (self->special[i] < n)
+      marks[self->special[i]] = TRUE;
+  return marks;
+}
+
 static gboolean
 is_listed (const guint32 *ids, guint n, guint32 id)
 {
@@ -356,25 +370,24 @@ read_pretokenizer (Reader *self)
 
 /* --- kind 4: model --- */
 
+/* Llama 3's tokenizer.json says ignore_merges, which these files lack. */
+static void
+make_bpe (Reader *self, gsize n_merges)
+{
+  self->parts->bpe = runnel_bpe_new (
+      self->parts->vocabulary, n_merges,
+      self->parts->pre == RUNNEL_PRETOKENIZER_LLAMA_BPE);
+}
+
 /* @pairs: two ids of each rank. */
 static void
 add_merges (Reader *self, const guint32 *pairs, gsize n)
 {
-  const RunnelTokenText *tokens = (const RunnelTokenText *) self->texts->data;
-
-  /* Llama 3's tokenizer.json says ignore_merges, which this file lacks. */
-  self->parts->bpe = runnel_bpe_new (
-      self->parts->vocabulary, n,
-      self->parts->pre == RUNNEL_PRETOKENIZER_LLAMA_BPE);
-  for (gsize i = 0; i < n && !self->failed; i++) {
-    const RunnelTokenText *left = &tokens[pairs[2 * i]];
-    const RunnelTokenText *right = &tokens[pairs[2 * i + 1]];
-
-    self->failed = !runnel_bpe_add_merge (self->parts->bpe, left->text,
-                                          left->length, right->text,
-                                          right->length, self->name,
-                                          self->error);
-  }
+  make_bpe (self, n);
+  for (gsize i = 0; i < n && !self->failed; i++)
+    self->failed = !runnel_bpe_add_merge_of (self->parts->bpe, pairs[2 * i],
+                                             pairs[2 * i + 1], self->name,
+                                             self->error);
 }
 
 static guint32 *
@@ -612,11 +625,8 @@ static void
 take_tokens (Reader *self, guint32 n)
 {
   const guint32 *stops = self->special + self->n_special;
-  g_autofree guint8 *special = g_new0 (guint8, n + 1);
+  g_autofree guint8 *special = mark_special (self, n);
 
-  for (guint i = 0; i < self->n_special; i++)
-    if (self->special[i] < n)
-      special[self->special[i]] = TRUE;
   for (guint32 id = 0; id < n && !self->failed; id++) {
     gsize length;
     const char *text = take_line (self, &length);
@@ -637,9 +647,7 @@ take_tokens (Reader *self, guint32 n)
 static void
 take_merge_lines (Reader *self, guint32 n)
 {
-  self->parts->bpe = runnel_bpe_new (
-      self->parts->vocabulary, n,
-      self->parts->pre == RUNNEL_PRETOKENIZER_LLAMA_BPE);
+  make_bpe (self, n);
   for (guint32 i = 0; i < n && !self->failed; i++) {
     gsize length, left;
     const char *line = take_line (self, &length);
@@ -682,6 +690,78 @@ read_lines (Reader *self)
     set_ends (self, NULL, 0, NULL, 0);
 }
 
+/* --- kind 1 --- */
+
+/* Bytes in the alphabet that the vocabulary wants; kept by @texts. */
+static const char *
+spell (GStringChunk *texts, const guint8 *bytes, gsize n, gsize *ret_length)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  for (gsize i = 0; i < n; i++)
+    g_string_append_unichar (text, runnel_byte_level_character (bytes[i]));
+  *ret_length = text->len;
+  return g_string_chunk_insert_len (texts, text->str, text->len);
+}
+
+/* A token in base64 on each line; those that are special are text. */
+static void
+take_ranked (Reader *self, guint32 n, GStringChunk *texts)
+{
+  g_autofree guint8 *special = mark_special (self, n);
+
+  for (guint32 id = 0; id < n && !self->failed; id++) {
+    gsize length, n_bytes;
+    const char *line = take_line (self, &length);
+    g_autofree char *copy = g_strndup (line, length);
+    g_autofree guint8 *bytes = g_base64_decode (copy, &n_bytes);
+
+    if (n_bytes == 0 || n_bytes > RUNNEL_MAX_RANKED) {
+      fail (self, RUNNEL_ERROR_MALFORMED,
+            "a line is no token of 1 to 256 bytes in base64");
+    } else if (!special[id]) {
+      const char *text = spell (texts, bytes, n_bytes, &length);
+
+      set_token (self, id, text, length, RUNNEL_TOKEN_NORMAL);
+    } else if (!g_utf8_validate_len ((const char *) bytes, n_bytes, NULL)) {
+      fail (self, RUNNEL_ERROR_MALFORMED, "a special token is no UTF-8");
+    } else {
+      add_token (self, id, g_string_chunk_insert_len (
+          texts, (const char *) bytes, n_bytes), n_bytes,
+          RUNNEL_TOKEN_CONTROL);
+    }
+  }
+}
+
+static void
+read_ranks (Reader *self)
+{
+  g_autoptr (GStringChunk) texts = g_string_chunk_new (4096);
+  guint32 n = 0, parts[2];
+
+  take_numbers (self, &n, 1);
+  if (n > RUNNEL_MAX_TOKENS || n > (gsize) (self->end - self->at))
+    fail (self, RUNNEL_ERROR_LIMIT, "has fewer lines than tokens");
+  if (self->failed)
+    return;
+  make_room (self, n);
+  take_ranked (self, n, texts);
+  if (!make_vocabulary (self))
+    return;
+  guess_pretokenizer (self);
+  if (self->failed)
+    return;
+  make_bpe (self, n);
+  for (guint32 id = 0; id < n && !self->failed; id++)
+    if (runnel_vocabulary_is_findable (self->parts->vocabulary, id)
+        && runnel_rank_merge_find (self->parts->vocabulary, id, parts))
+      self->failed = !runnel_bpe_add_merge_of (self->parts->bpe, parts[0],
+                                               parts[1], self->name,
+                                               self->error);
+  if (!self->failed)
+    set_ends (self, NULL, 0, NULL, 0);
+}
+
 /* --- the whole --- */
 
 gboolean
@@ -717,9 +797,11 @@ runnel_tokenizer_new_from_mtok (RunnelMapping *file,
     read_pipeline (&reader);
   else if (kind == KIND_HUGGING_FACE)
     read_lines (&reader);
+  else if (kind == KIND_RANKS)
+    read_ranks (&reader);
   else
     fail (&reader, RUNNEL_ERROR_UNSUPPORTED, "is no byte-level BPE tokenizer "
-          "(kinds 3 and 4), which is the only kind supported");
+          "(kinds 1, 3 and 4), which is the only kind supported");
   g_free (reader.special);
   return reader.failed ? NULL
                        : runnel_tokenizer_new_take (g_steal_pointer (&parts));

@@ -14,15 +14,16 @@
  *   these ids
  *
  * Kind 4 goes on in binary, with the stages of tokenizer.json one after the
- * other; kind 3 in text, with how many tokens and merges, then one a line.
- * Kinds 0 to 2 (SentencePiece, ranks of bytes, WordPiece) are refused. Source:
- * the MNN project, transformers/llm/export/utils/tokenizer.py. */
+ * other; kind 3 in text, with how many tokens and merges, then one a line; kind
+ * 1 with how many tokens, then one a line in base64, by rank. Kinds 0 and 2
+ * (SentencePiece, WordPiece) are refused. Source: the MNN project,
+ * transformers/llm/export/utils/tokenizer.py. */
 
 G_BEGIN_DECLS
 
 /* What stands beside the file; all may be NULL, or 0. */
 typedef struct {
-  const char *architecture;   /* says how kind 3 cuts words */
+  const char *architecture;   /* says how kinds 1 and 3 cut words */
   const char *chat_template, *bos, *eos;   /* before those of the file */
   guint n_vocab;              /* ids the model has */
 } RunnelMtokContext;

@@ -8,6 +8,7 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <glib/gstdio.h>
 
 #include "formats/checkpoint.h"
@@ -24,8 +25,8 @@ static const char *const names[] = {
   "llm.mnn", "llm.mnn.weight", "llm_config.json", "tokenizer.mtok",
 };
 
-/* By one model all of it in place, by the other fused and with an embedding of
- * its own. */
+/* One model has all of it in place, the other is fused, with an embedding of
+ * its own and a tokenizer of lines. */
 static struct {
   char *folder;
   char *paths[G_N_ELEMENTS (names)];
@@ -46,7 +47,8 @@ make_packages (void)
     return;
   for (guint m = 0; m < N_MODELS; m++) {
     TinyModel model = TINY_MODEL_DEFAULT;
-    TinyMnn how = { .fused = m == 1, .float_scales = m == 1, .list = m == 0 };
+    TinyMnn how = { .fused = m == 1, .float_scales = m == 1, .list = m == 0,
+      .text = m == 1 };
     g_autofree char *gguf = NULL;
 
     model.architecture = m == 0 ? "qwen3" : "qwen2";
@@ -61,8 +63,8 @@ make_packages (void)
       char *content;
       gsize size;
 
-      packages[m].paths[i] = g_build_filename (packages[m].folder, names[i],
-          NULL);
+      packages[m].paths[i] = g_build_filename (packages[m].folder,
+          i == 3 && how.text ? "tokenizer.txt" : names[i], NULL);
       g_assert_true (g_file_get_contents (packages[m].paths[i], &content,
           &size, NULL));
       packages[m].files[i] = g_bytes_new_take (content, size);
@@ -127,11 +129,17 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 const uint8_t *
 runnel_fuzz_seeds (size_t i, size_t *size)
 {
+  static const char ranks[] = "\003430 1\n1 1 0\n4 4\n5\nYQ==\nYg==\nYWI=\n"
+      "YWJhYg==\nPHxlbmR8Pg==\n";
   static GByteArray *seed;
   guint m = i / G_N_ELEMENTS (names), which = i % G_N_ELEMENTS (names);
   guint8 first = which + G_N_ELEMENTS (names) * m;
 
   make_packages ();
+  if (i == N_MODELS * G_N_ELEMENTS (names)) {
+    *size = strlen (ranks);
+    return (const uint8_t *) ranks;
+  }
   if (m >= N_MODELS)
     return NULL;
   if (seed == NULL)

@@ -719,6 +719,60 @@ test_tokenizers (void)
   }
 }
 
+/* The vocabulary of @file by ranks: no merges, the control tokens last, since
+ * an id is a rank. */
+static RunnelTokenizer *
+load_ranks (const char *const *pieces, const char *special)
+{
+  g_autoptr (GString) file = g_string_new (NULL);
+  g_autoptr (GBytes) bytes = NULL;
+  g_autoptr (RunnelMapping) mapping = NULL;
+  g_autoptr (GError) error = NULL;
+  RunnelMtokContext context = { .architecture = "qwen2" };
+  RunnelTokenizer *tokenizer;
+  guint n = 256 + g_strv_length ((char **) pieces);
+
+  g_string_append_printf (file, "430 1\n1 1 0\n%u %u\n%u\n", n, n, n + 1);
+  for (guint i = 0; i < n + 1; i++) {
+    guint8 byte = i;
+    const char *piece = i < 256 ? NULL : i < n ? pieces[i - 256] : special;
+    g_autofree char *base64 = piece == NULL ? g_base64_encode (&byte, 1)
+        : g_base64_encode ((const guint8 *) piece, strlen (piece));
+
+    g_string_append_printf (file, "%s\n", base64);
+  }
+  bytes = g_bytes_new (file->str, file->len);
+  mapping = runnel_mapping_new_from_bytes (bytes, "ranks");
+  tokenizer = runnel_tokenizer_new_from_mtok (mapping, &context, &error);
+  g_assert_no_error (error);
+  return tokenizer;
+}
+
+/* "abcd" is "ab" and "cd" although "bc" is a token: it ranks behind "ab".
+ * "xyz" cannot be reached, since neither "xy" nor "yz" is a token. */
+static void
+test_ranks (void)
+{
+  static const char *const pieces[] = { "ab", "bc", "cd", "abcd", "xyz",
+    "abcdab", NULL };
+  static const struct { const char *text; gint32 ids[4]; gsize n; } cases[] = {
+    { "abcd", { 259 }, 1 }, { "abc", { 256, 'c' }, 2 }, { "bcd", { 257, 'd' },
+      2 }, { "xyz", { 'x', 'y', 'z' }, 3 }, { "abcdab", { 261 }, 1 },
+    { "bcab", { 257, 256 }, 2 }, { "a<|end|>", { 'a', 262 }, 2 },
+  };
+  g_autoptr (RunnelTokenizer) tokenizer = load_ranks (pieces, "<|end|>");
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    gsize n;
+    g_autofree gint32 *ids = runnel_tokenizer_encode (tokenizer,
+        cases[i].text, -1, TRUE, &n, NULL);
+
+    g_assert_cmpmem (ids, 4 * n, cases[i].ids, 4 * cases[i].n);
+  }
+  g_assert_cmpint (runnel_tokenizer_get_eos (tokenizer), ==, 262);
+  g_assert_true (runnel_tokenizer_is_control (tokenizer, 262));
+}
+
 /* Cut anywhere and altered anywhere, it opens or says why not. */
 static void
 test_altered_tokenizer (void)
@@ -763,7 +817,9 @@ test_refused_tokenizers (void)
 {
   static const struct { const char *text, *message; } cases[] = {
     { "430 0\n0 0 0\n\n", "no byte-level BPE" },
-    { "430 1\n0 0 0\n\n", "no byte-level BPE" },
+    { "430 2\n0 0 0\n\n", "no byte-level BPE" },
+    { "430 1\n0 0 0\n\n9\nYQ==\n", "fewer lines" },
+    { "430 1\n0 0 0\n\n2\nYQ==\n\n", "no token of 1 to 256" },
     { "430 x\n", "lacks a number" },
     { "430 3\n1 0 0\n\n", "lacks a number" },
     { "430 3\n5000 0 0\n", "more than 4096" },
@@ -806,6 +862,7 @@ main (int argc, char **argv)
   g_test_add_func ("/mnn/truncated", test_truncated);
   g_test_add_func ("/mnn/altered-graph", test_altered_graph);
   g_test_add_func ("/mnn/tokenizers", test_tokenizers);
+  g_test_add_func ("/mnn/ranks", test_ranks);
   g_test_add_func ("/mnn/altered-tokenizer", test_altered_tokenizer);
   g_test_add_func ("/mnn/refused-tokenizers", test_refused_tokenizers);
   return g_test_run ();
