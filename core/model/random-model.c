@@ -5,14 +5,18 @@
  * Models of noise, for benchmarks. Every type of weight holds the same
  * numbers: a scale d for 64 columns with at most 8 significant bits, times a
  * code from -7 to 7. So d * code is a half float, -8 d the offset of Q4_1, and
- * engines that read different files compute the same model.
+ * engines that read different files compute the same model. Packages are made
+ * of such files, which loses nothing.
  */
 #include "random-model.h"
 
+#include <errno.h>
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
 #include "../error.h"
+#include "../formats/converter.h"
 #include "../formats/gguf.h"
 #include "../text/synthetic-vocabulary.h"
 #include "architecture.h"
@@ -140,19 +144,23 @@ put_f16 (guint8 *at, guint16 d, const gint8 *codes)
   return at;
 }
 
-/* @file_type: llama.cpp's number for a file that is mostly of this type. */
+/* @file_type: llama.cpp's number for a file that is mostly of this type.
+ * @package: that a package is made of the file, without loss. */
 typedef struct {
   const char *name;
   RunnelTensorType type;
+  gboolean package;
   guint file_type;
   guint8 *(*put) (guint8 *at, guint16 d, const gint8 *codes);
 } Encoding;
 
 static const Encoding encodings[] = {
-  { "q4_1", RUNNEL_TENSOR_Q4_1, 3, put_q4_1 },
-  { "q4_0", RUNNEL_TENSOR_Q4_0, 2, put_q4_0 },
-  { "q8_0", RUNNEL_TENSOR_Q8_0, 7, put_q8_0 },
-  { "f16", RUNNEL_TENSOR_F16, 1, put_f16 },
+  { "q4_1", RUNNEL_TENSOR_Q4_1, FALSE, 3, put_q4_1 },
+  { "q4_0", RUNNEL_TENSOR_Q4_0, FALSE, 2, put_q4_0 },
+  { "q8_0", RUNNEL_TENSOR_Q8_0, FALSE, 7, put_q8_0 },
+  { "f16", RUNNEL_TENSOR_F16, FALSE, 1, put_f16 },
+  { "int4", RUNNEL_TENSOR_Q4_1, TRUE, 3, put_q4_1 },
+  { "int8", RUNNEL_TENSOR_Q8_0, TRUE, 7, put_q8_0 },
 };
 
 /* ---- Tensors ------------------------------------------------------------- */
@@ -333,6 +341,50 @@ write_keys (RunnelGgufWriter *writer, const Shape *shape,
   runnel_gguf_writer_add_float32 (writer, "qwen3.rope.freq_base", ROPE_BASE);
 }
 
+static gboolean
+write_gguf (const Shape *shape, const Encoding *encoding, const char *path,
+            guint64 seed, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (RunnelGgufWriter) writer = runnel_gguf_writer_new ();
+  g_autoptr (GArray) tensors = NULL;
+  const RunnelHyperparameters hp = { .architecture = "qwen3",
+    .n_layers = shape->n_layers, .n_embd = shape->n_embd, .n_ff = shape->n_ff,
+    .n_heads = shape->n_embd / HEAD_DIM, .n_kv_heads = N_KV_HEADS,
+    .head_dim = HEAD_DIM, .n_vocab = N_VOCAB, .tied = TRUE };
+
+  write_keys (writer, shape, encoding, seed);
+  runnel_synthetic_vocabulary_write (writer, N_VOCAB);
+  tensors = list_tensors (&hp, encoding, seed);
+  write_tensors (writer, tensors, cancellable);
+  return runnel_gguf_writer_save (writer, path, error);
+}
+
+/* By way of a file that is always called the same, as a package tells what it
+ * was made of. */
+static gboolean
+write_package (const Shape *shape, const Encoding *encoding, const char *path,
+               guint64 seed, GCancellable *cancellable, GError **error)
+{
+  g_autofree char *folder = g_strconcat (path, ".XXXXXX", NULL);
+  g_autofree char *name = g_strconcat (shape->name, ".gguf", NULL);
+  g_autofree char *source = NULL;
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  g_autoptr (GVariant) report = NULL;
+
+  if (g_mkdtemp (folder) == NULL) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "%s: cannot be written: %s", path, g_strerror (errno));
+    return FALSE;
+  }
+  source = g_build_filename (folder, name, NULL);
+  if (write_gguf (shape, encoding, source, seed, cancellable, error))
+    report = runnel_converter_convert (converter, source, path, NULL, NULL,
+        cancellable, error);
+  g_unlink (source);
+  g_rmdir (folder);
+  return report != NULL;
+}
+
 static const Shape *
 find_shape (const char *name, GError **error)
 {
@@ -389,10 +441,10 @@ runnel_random_model_dup_shapes (void)
 /**
  * runnel_random_model_write:
  * @shape: the name of a shape, such as "pocket-0.3b"
- * @path: (type filename): the GGUF file to write; one that is there is
- *   replaced when the new one is complete
+ * @path: (type filename): the file to write; one that is there is replaced
+ *   when the new one is complete
  * @type: (nullable): the type of the matrices: "q4_1" (%NULL means this),
- *   "q4_0", "q8_0" or "f16"
+ *   "q4_0", "q8_0" or "f16" for a GGUF file, "int4" or "int8" for a package
  * @seed: of the weights
  * @cancellable: (nullable): ends it between two tensors
  * @error: return location for an error
@@ -413,26 +465,14 @@ runnel_random_model_write (const char *shape, const char *path,
                            const char *type, guint64 seed,
                            GCancellable *cancellable, GError **error)
 {
-  g_autoptr (RunnelGgufWriter) writer = NULL;
-  g_autoptr (GArray) tensors = NULL;
   const Encoding *encoding;
   const Shape *found;
-  RunnelHyperparameters hp = { .architecture = "qwen3", .n_vocab = N_VOCAB,
-    .n_kv_heads = N_KV_HEADS, .head_dim = HEAD_DIM, .tied = TRUE };
 
   g_return_val_if_fail (shape != NULL && path != NULL, FALSE);
 
   if ((found = find_shape (shape, error)) == NULL
       || (encoding = find_encoding (type ? type : "q4_1", error)) == NULL)
     return FALSE;
-  hp.n_layers = found->n_layers;
-  hp.n_embd = found->n_embd;
-  hp.n_ff = found->n_ff;
-  hp.n_heads = found->n_embd / HEAD_DIM;
-  writer = runnel_gguf_writer_new ();
-  write_keys (writer, found, encoding, seed);
-  runnel_synthetic_vocabulary_write (writer, N_VOCAB);
-  tensors = list_tensors (&hp, encoding, seed);
-  write_tensors (writer, tensors, cancellable);
-  return runnel_gguf_writer_save (writer, path, error);
+  return (encoding->package ? write_package : write_gguf) (found, encoding,
+      path, seed, cancellable, error);
 }

@@ -14,8 +14,8 @@ static char *type;
 
 static const GOptionEntry entries[] = {
   { "type", 0, 0, G_OPTION_ARG_STRING, &type,
-    "Of the weights: q4_1 (the default), q4_0, q8_0, f16; all hold the same "
-    "numbers", "TYPE" },
+    "Of the weights: q4_1 (the default), q4_0, q8_0 or f16 in a GGUF file, "
+    "int4 or int8 in a package; all hold the same numbers", "TYPE" },
   G_OPTION_ENTRY_NULL
 };
 
@@ -80,9 +80,9 @@ const Verb verb_make_model = {
   .name = "make-model",
   .parameters = "SHAPE OUT",
   .summary = "Write a model of noise, for benchmarks",
-  .details = "OUT becomes a GGUF file. Its weights and words mean nothing, but "
-    "it computes like\na real model. Shapes: pocket-0.3b, and 50m, 100m, 200m, "
-    "300m, 600m and 1.3b,\neach with 28 or 36 layers (50m-28, 50m-36, …).",
+  .details = "OUT becomes a GGUF file or a package. Its weights and words mean "
+    "nothing, but\nit computes like a real model. Shapes: pocket-0.3b, and "
+    "50m, 100m, 200m, 300m,\n600m and 1.3b, each with 28 or 36 layers (50m-28, 50m-36, …).",
   .uses = USES_SEED | USES_JSON,
   .max_arguments = 2,
   .entries = entries,

@@ -69,15 +69,15 @@ read_row (const RunnelCheckpoint *checkpoint, const char *name, gsize row)
   const RunnelTensor *tensor = runnel_checkpoint_tensor (checkpoint, name);
   float *values = g_new (float, tensor->dims[0]);
 
-  runnel_blocks_dequantize (tensor->type) (values, runnel_tensor_data (tensor)
-      + row * (tensor->bytes / tensor->dims[1]), tensor->dims[0]);
+  runnel_tensor_type_dequantize_row (tensor->type,
+      runnel_tensor_data (tensor), tensor->dims[0], row, values);
   return values;
 }
 
 static void
 test_types (void)
 {
-  static const char *const types[] = { "q4_0", "q8_0", "f16" };
+  static const char *const types[] = { "q4_0", "q8_0", "f16", "int4", "int8" };
   static const char *const names[] = { "token_embd.weight",
       "blk.0.attn_q.weight", "blk.27.ffn_down.weight" };
   g_autoptr (GError) error = NULL;
@@ -91,6 +91,10 @@ test_types (void)
         = runnel_checkpoint_open (other, RUNNEL_LOAD_MODE_MAP, &error);
 
     g_assert_no_error (error);
+    if (g_str_has_prefix (types[t], "int"))
+      g_assert_cmpstr (runnel_tensor_type_info (runnel_checkpoint_tensor (
+                  checkpoint, names[0])->type)->name, ==,
+          t == 3 ? "INT4_64_OFFSET" : "INT8_64");
     for (guint i = 0; i < G_N_ELEMENTS (names); i++)
       for (gsize row = 0; row < 256; row += 51) {
         g_autofree float *values = read_row (reference, names[i], row);
