@@ -253,11 +253,11 @@ const Verb verb_convert = {
   .name = "convert",
   .parameters = "IN OUT",
   .summary = "Make a package of a model: one file, used where it lies",
-  .details = "IN is a GGUF file, a Hugging Face folder, or a .safetensors "
-    "file in one. Weights that\nare quantised already keep their codes and "
-    "scales with --type auto, which is proven\nfor each tensor; floats become "
-    "4-bit codes with groups of 64, and lose about half\nas much with "
-    "--calibrate.\n\n"
+  .details = "IN is a GGUF file, a Hugging Face folder or a .safetensors file "
+    "in one, the folder\nof an MNN package, or a package. Weights that are "
+    "quantised already keep their codes\nand scales with --type auto, which "
+    "is proven for each tensor; a model of floats gets\n4-bit codes with "
+    "groups of 64, and loses about half as much with --calibrate.\n\n"
     "  runnel convert model.gguf model.runnel",
   .uses = USES_ENGINE | USES_JSON,
   .max_arguments = 2,
