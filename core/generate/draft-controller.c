@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* In plain tokens: what may be lost at first, per token of the time spent,
- * and what may be saved up or owed. A reply of 100 tokens loses 2.5 %. */
+ * and what may be saved up or owed. A reply of 100 tokens loses 2 %. */
 #define FIRST_BALANCE 1.0
-#define INCOME 0.015
+#define INCOME 0.01
 #define MAX_BALANCE 4.0
 #define MIN_BALANCE (-0.5)
 /* What a single pass may risk of it, so that one failure is not the end. */
@@ -25,7 +25,7 @@
 #define MAX_ROW 1.0
 #define MIN_SAMPLES 3
 /* Guesses of a trial where drafting promises nothing. */
-#define PROBE 2
+#define PROBE 1
 /* How much of a trial is left after the next one. */
 #define MEMORY 0.9
 

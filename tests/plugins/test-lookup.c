@@ -10,7 +10,7 @@
 
 #define TEXT "one two three four, one two three four, one two three four, "
 #define HEAD "lmprompt text=\"" TEXT "\" ! lmtokenize model=%s ! %s"
-#define DECODE "lmdecode name=%s temperature=%s seed=5 max-tokens=60 " \
+#define DECODE "lmdecode name=%s temperature=%s seed=5 max-tokens=40 " \
     "ignore-eos=true "
 
 /* The reply at the sink pad of @element, its end in @ret_end. */
@@ -84,9 +84,9 @@ test_usage (void)
   g_assert_cmpuint (plain->draft_blocks, ==, 0);
   g_assert_cmpuint (plain->proposed_tokens, ==, 0);
   g_assert_cmpuint (plain->verify_time, ==, 0);
-  g_assert_cmpuint (drafted->completion_tokens, ==, 60);
-  g_assert_cmpuint (drafted->draft_blocks, <=, 6);
-  g_assert_cmpuint (drafted->accepted_tokens, >=, 50);
+  g_assert_cmpuint (drafted->completion_tokens, ==, 40);
+  g_assert_cmpuint (drafted->draft_blocks, <=, 5);
+  g_assert_cmpuint (drafted->accepted_tokens, >=, 30);
   g_assert_cmpuint (drafted->accepted_tokens, <=, drafted->proposed_tokens);
   g_assert_cmpuint (drafted->verify_time, >, 0);
   gst_lm_request_meta_free (plain);
@@ -113,6 +113,34 @@ test_tee (void)
   assert_equal (second, drawn);
   g_assert_cmpuint (recorder_get_end (b, 0)->draft_blocks, >, 0);
   pipeline_free (pipeline);
+}
+
+/* C25: what an earlier request said is not looked up for a later one. */
+static void
+test_requests (void)
+{
+  static const char *const texts[] = { TEXT TEXT TEXT, "alpha beta alpha b" };
+  guint proposed[2];
+
+  for (guint n = 1; n <= 3; n += 2) {
+    GstElement *pipeline = pipeline_new ("appsrc name=in format=time caps=\""
+        GST_LM_CAPS_TEXT "\" ! lmtokenize model=%s ! lmlookup ngram-min=1 ! "
+        "lmprefill ! " DECODE "draft-adaptive=false ! fakesink name=out",
+        pipeline_model_path (), "d", "0");
+    g_autoptr (Recorder) recorder = recorder_new (pipeline, "out");
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    for (guint i = 0; i < n; i++)
+      pipeline_send (pipeline, texts[n == 1 || i == 1], NULL);
+    recorder_wait_markers (recorder, n);
+    proposed[n / 2] = recorder_get_end (recorder, n / 2)->proposed_tokens;
+    if (n == 3)
+      g_assert_cmpuint (recorder_get_end (recorder, 0)->proposed_tokens, ==,
+          recorder_get_end (recorder, 2)->proposed_tokens);
+    pipeline_free (pipeline);
+  }
+  g_assert_cmpuint (proposed[0], >, 0);
+  g_assert_cmpuint (proposed[0], ==, proposed[1]);
 }
 
 /* A request may bring its own numbers; bad ones fail it, and one message says
@@ -150,6 +178,7 @@ main (int argc, char **argv)
   g_test_add_func ("/lookup/replies", test_replies);
   g_test_add_func ("/lookup/usage", test_usage);
   g_test_add_func ("/lookup/tee", test_tee);
+  g_test_add_func ("/lookup/requests", test_requests);
   g_test_add_func ("/lookup/overrides", test_overrides);
   return g_test_run ();
 }

@@ -267,6 +267,53 @@ test_shift (Fixture *f, gconstpointer data)
   }
 }
 
+/* By rejection, every token of a flat model is as likely as the others, with
+ * drawn guesses and with fixed ones: 20,000 draws, chi-square, p > 0.001. */
+static void
+test_rejection (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelGenerationParams) params = make_params ();
+
+  f->model.flat = TRUE;
+  params->acceptance = RUNNEL_ACCEPTANCE_REJECTION;
+  params->ignore_eos = TRUE;
+  params->sampler->temperature = 1;
+  params->sampler->top_k = 0;
+  params->sampler->top_p = 1;
+  params->sampler->min_p = 0;
+  params->max_tokens = 50;
+  for (guint n_candidates = 0; n_candidates <= 2; n_candidates += 2) {
+    ScriptedDrafts script;
+    g_autoptr (RunnelDrafter) drafter = right_drafter (f, &script, 7);
+    guint counts[6] = { 0 }, accepted = 0;
+    double chi = 0;
+
+    script.n_candidates = n_candidates;
+    for (guint i = 0; i < 400; i++) {
+      RunnelGeneration *generation;
+      RunnelGenerationStep step = { 0 };
+
+      params->sampler->seed = i;
+      generation = start (f, drafter, params);
+      while (!step.finished) {
+        g_assert_true (runnel_generation_next (generation, &step, NULL));
+        for (gsize k = 0; k < step.n_tokens; k++)
+          counts[step.tokens[k]]++;
+      }
+      runnel_generation_get_draft_stats (generation, &f->stats);
+      accepted += f->stats.accepted;
+      g_object_unref (generation);
+    }
+    for (guint k = 0; k < 6; k++)
+      chi += (counts[k] - 20000 / 6.0) * (counts[k] - 20000 / 6.0) /
+             (20000 / 6.0);
+    g_test_message ("%u candidates: chi-square %.2f, %u guesses accepted",
+                    n_candidates, chi, accepted);
+    g_assert_cmpfloat (chi, <, 20.52);
+    g_assert_cmpuint (accepted, >, 1000);
+  }
+}
+
 /* A pass that fails with guesses is made without them. */
 static void
 test_failing_pass (Fixture *f, gconstpointer data)
@@ -302,6 +349,7 @@ main (int argc, char **argv)
   ADD ("stop-strings", test_stop_strings);
   ADD ("cancel", test_cancel);
   ADD ("shift", test_shift);
+  ADD ("rejection", test_rejection);
   ADD ("failing-pass", test_failing_pass);
   return g_test_run ();
 }
