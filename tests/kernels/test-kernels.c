@@ -4,6 +4,8 @@
  */
 #include "testing.h"
 
+#include "backends/cpu/self-check.h"
+
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -258,6 +260,53 @@ test_fp_control (void)
 #endif
 }
 
+static void
+add_one (float *x, const float *y, uint32_t n)
+{
+  runnel_kernels_scalar.add (x, y, n);
+  x[n / 2] = x[n / 2] + 1e-6f;
+}
+
+static void
+leave_out (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
+    float *y, size_t y_stride, uint32_t tile_begin, uint32_t tile_end)
+{
+  runnel_kernels_scalar.matmul[w->kind] (w, x, NULL, y, y_stride, tile_begin,
+      tile_end);
+}
+
+/* Broken tables are found out, and the next level down is taken. */
+static void
+test_self_check (void)
+{
+  const char *const *names = runnel_kernels_names ();
+  const RunnelKernels *best = runnel_kernels_by_name ("auto");
+  RunnelKernels broken[2] = { *best, *best };
+  const RunnelKernels *ladder[3] = { &broken[0], &broken[1],
+    &runnel_kernels_scalar };
+  const char *fault;
+
+  for (size_t i = 0; names[i] != NULL; i++) {
+    const RunnelKernels *kernels = runnel_kernels_by_name (names[i]);
+
+    expect (runnel_kernels_find_fault (kernels) == NULL, "%s is sound",
+        names[i]);
+    expect (runnel_kernels_sound (kernels, &fault) == kernels && fault == NULL,
+        "%s is used", names[i]);
+  }
+  broken[0].add = add_one;
+  expect (runnel_kernels_first_sound (ladder, 3, &fault) == &broken[1]
+      && strcmp (fault, "a row operation") == 0, "one level down");
+  for (int kind = 0; kind < RUNNEL_N_MATRIX_KINDS; kind++) {
+    broken[1] = *best;
+    broken[1].matmul[kind] = leave_out;
+    expect (runnel_kernels_find_fault (&broken[1]) != NULL,
+        "kind %d is checked", kind);
+  }
+  expect (runnel_kernels_first_sound (ladder, 3, &fault)
+      == &runnel_kernels_scalar, "down to scalar");
+}
+
 /* The levels of this machine are these and no others. */
 static void
 test_levels (const char *const *expected)
@@ -298,6 +347,7 @@ main (int argc, char **argv)
     test_levels ((const char *const *) argv + 2);
   test_dispatch ();
   test_fp_control ();
+  test_self_check ();
 
   for (size_t i = 0; names[i] != NULL; i++) {
     const RunnelKernels *kernels = runnel_kernels_by_name (names[i]);
@@ -310,6 +360,13 @@ main (int argc, char **argv)
     test_rows (kernels);
     test_attention (kernels);
     printf ("%s: %ld checks\n", names[i], n_checks - before);
+  }
+  if (only == NULL) {
+    long before = n_checks;
+
+    state = first_state;
+    test_avx512_model ();
+    printf ("model of avx512vnni: %ld checks\n", n_checks - before);
   }
   runnel_fp_leave (saved);
   printf ("%d failed\n", n_failed);

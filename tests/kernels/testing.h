@@ -88,5 +88,6 @@ void dequantise_row (const TensorType *type, const uint8_t *file,
     uint32_t row, uint32_t columns, double *y);
 
 void test_products (const RunnelKernels *kernels);
+void test_avx512_model (void);
 void test_rows (const RunnelKernels *kernels);
 void test_attention (const RunnelKernels *kernels);

@@ -6,6 +6,7 @@
 
 #include "../../error.h"
 #include "cpu-topology.h"
+#include "self-check.h"
 
 #define MAX_DEFAULT_THREADS 4
 #define MAX_DEFAULT_PREFILL_THREADS 8
@@ -145,6 +146,23 @@ new_unlocked (guint n_threads, guint n_prefill_threads,
   return RUNNEL_BACKEND (g_steal_pointer (&self));
 }
 
+/* A level whose bits are wrong on this machine is not used; says so once. */
+static const RunnelKernels *
+check_kernels (const RunnelKernels *wanted)
+{
+  static gsize warned;
+  const char *fault;
+  const RunnelKernels *sound = runnel_kernels_sound (wanted, &fault);
+
+  if (fault != NULL && g_once_init_enter (&warned)) {
+    g_warning ("kernels: on this machine %s of level '%s' differs from the "
+        "scalar kernels; level '%s' is used instead", fault, wanted->name,
+        sound->name);
+    g_once_init_leave (&warned, 1);
+  }
+  return sound;
+}
+
 /* Of the machine, for this process. */
 static RunnelCpuChoice
 choose_cpus (void)
@@ -185,6 +203,7 @@ runnel_cpu_backend_get (guint n_threads, guint n_prefill_threads,
         "kernels: this machine has no level '%s'; it has %s", kernels, names);
     return NULL;
   }
+  table = check_kernels (table);
   choose_threads (&choice, &n_threads, &n_prefill_threads);
   g_mutex_lock (&registry_mutex);
   self = find_unlocked (n_threads, n_prefill_threads, table);

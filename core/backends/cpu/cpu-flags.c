@@ -15,7 +15,11 @@
 #define LEAF1_ECX_AVX (1u << 28)
 #define LEAF1_ECX_F16C (1u << 29)
 #define LEAF7_EBX_AVX2 (1u << 5)
+#define LEAF7_EBX_AVX512F (1u << 16)
+#define LEAF7_EBX_AVX512BW (1u << 30)
+#define LEAF7_ECX_AVX512_VNNI (1u << 11)
 #define XCR0_SSE_AVX 6u         /* XMM and YMM state is saved */
+#define XCR0_AVX512 0xe6u       /* and the mask registers and ZMM */
 
 static uint32_t
 read_xcr0 (void)
@@ -31,7 +35,9 @@ runnel_cpu_flags (void)
 {
   const unsigned int needed = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE
       | LEAF1_ECX_AVX | LEAF1_ECX_F16C;
+  const unsigned int avx512 = LEAF7_EBX_AVX512F | LEAF7_EBX_AVX512BW;
   unsigned int a, b, c, d;
+  uint32_t flags = RUNNEL_CPU_AVX2;
 
   if (!__get_cpuid (1, &a, &b, &c, &d) || (c & needed) != needed)
     return 0;
@@ -39,7 +45,10 @@ runnel_cpu_flags (void)
     return 0;
   if (!__get_cpuid_count (7, 0, &a, &b, &c, &d) || !(b & LEAF7_EBX_AVX2))
     return 0;
-  return RUNNEL_CPU_AVX2;
+  if ((b & avx512) == avx512 && (c & LEAF7_ECX_AVX512_VNNI)
+      && (read_xcr0 () & XCR0_AVX512) == XCR0_AVX512)
+    flags |= RUNNEL_CPU_AVX512VNNI;
+  return flags;
 }
 
 #elif defined(__aarch64__) && defined(__linux__)

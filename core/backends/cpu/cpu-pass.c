@@ -501,6 +501,7 @@ rope_append (RunnelPass *self, const RunnelLayer *layer, guint layer_index)
 /* ---- The MLP ---------------------------------------------------------------- */
 
 #define BLOCK_TILES (RUNNEL_GROUP / RUNNEL_TILE_ROWS)
+#define FEW_ROWS 4              /* whose blocks are small: several are taken */
 
 /* A block is one group of 32 columns of the hidden layer: gate and up are
  * multiplied, joined and quantised while they are in the cache. */
@@ -536,10 +537,12 @@ mlp (RunnelPass *self, const RunnelLayer *layer)
     .layer = layer,
     .quantise = is_quantised (layer->down),
   };
+  gsize n_blocks = runnel_n_groups (self->shape.n_ff);
 
   norm (self, layer->ffn_norm,
       is_quantised (layer->gate) || is_quantised (layer->up));
-  runnel_team_for (self->team, runnel_n_groups (self->shape.n_ff), 1,
+  runnel_team_for (self->team, n_blocks,
+      self->rows->n_rows > FEW_ROWS ? 1 : runnel_pass_grain (self, n_blocks),
       gate_blocks, &work);
   multiply_add (self, layer->down, &self->ff);
 }

@@ -5,7 +5,7 @@
  * Which kernels run: a ladder of levels, lowest first; each needs the flags
  * of its row.
  */
-#include "kernels.h"
+#include "self-check.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +13,9 @@
 
 #ifdef RUNNEL_HAVE_AVX2
 extern const RunnelKernels runnel_kernels_avx2;
+#endif
+#ifdef RUNNEL_HAVE_AVX512VNNI
+extern const RunnelKernels runnel_kernels_avx512vnni;
 #endif
 #ifdef RUNNEL_HAVE_NEON
 extern const RunnelKernels runnel_kernels_neon;
@@ -29,6 +32,9 @@ static const Level levels[] = {
   {&runnel_kernels_scalar, 0},
 #ifdef RUNNEL_HAVE_AVX2
   {&runnel_kernels_avx2, RUNNEL_CPU_AVX2},
+#endif
+#ifdef RUNNEL_HAVE_AVX512VNNI
+  {&runnel_kernels_avx512vnni, RUNNEL_CPU_AVX2 | RUNNEL_CPU_AVX512VNNI},
 #endif
 #ifdef RUNNEL_HAVE_NEON
   {&runnel_kernels_neon, RUNNEL_CPU_NEON},
@@ -96,4 +102,35 @@ runnel_kernels_names (void)
 {
   pthread_once (&names_once, fill_names);
   return names;
+}
+
+typedef struct {
+  const RunnelKernels *kernels; /* NULL until it is known */
+  const char *fault;
+} Verdict;
+
+static Verdict verdicts[N_LEVELS];
+static pthread_mutex_t verdicts_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+const RunnelKernels *
+runnel_kernels_sound (const RunnelKernels *wanted, const char **fault)
+{
+  const RunnelKernels *ladder[N_LEVELS], *sound;
+  uint32_t flags = runnel_cpu_flags ();
+  size_t n = 0, at = N_LEVELS - 1;
+
+  while (at > 0 && levels[at].kernels != wanted)
+    at--;
+  for (size_t i = at + 1; i-- > 0;) {
+    if ((levels[i].needs & ~flags) == 0)
+      ladder[n++] = levels[i].kernels;
+  }
+  pthread_mutex_lock (&verdicts_mutex);
+  if (verdicts[at].kernels == NULL)
+    verdicts[at].kernels = runnel_kernels_first_sound (ladder, n,
+        &verdicts[at].fault);
+  sound = verdicts[at].kernels;
+  *fault = verdicts[at].fault;
+  pthread_mutex_unlock (&verdicts_mutex);
+  return sound;
 }

@@ -264,6 +264,7 @@ enum {
   RUNNEL_CPU_NEON = 1u << 1,
   RUNNEL_CPU_DOTPROD = 1u << 2,
   RUNNEL_CPU_I8MM = 1u << 3,
+  RUNNEL_CPU_AVX512VNNI = 1u << 4,   /* with AVX-512 F and BW */
 };
 
 uint32_t runnel_cpu_flags (void);
@@ -271,7 +272,7 @@ uint32_t runnel_cpu_flags (void);
 /* The best table for flags & runnel_cpu_flags (). Never NULL. */
 const RunnelKernels *runnel_kernels_select (uint32_t flags);
 
-/* By level name ("scalar", "avx2", "neon", "dotprod", "i8mm", "auto"); NULL
+/* By level name ("scalar", "avx2", "avx512vnni", "neon", "dotprod", "i8mm", "auto"); NULL
  * when it is unknown or this machine lacks it. */
 const RunnelKernels *runnel_kernels_by_name (const char *name);
 
