@@ -53,5 +53,11 @@ RUNNEL_API const char *runnel_backend_get_name (RunnelBackend *self);
 RUNNEL_API const char *runnel_backend_get_kernels (RunnelBackend *self);
 RUNNEL_API guint runnel_backend_get_n_threads (RunnelBackend *self);
 RUNNEL_API guint runnel_backend_get_n_prefill_threads (RunnelBackend *self);
+RUNNEL_API void runnel_backend_start_profile (RunnelBackend *self);
+RUNNEL_API GVariant *runnel_backend_take_profile (RunnelBackend *self);
+RUNNEL_API void runnel_backend_measure_limits (RunnelBackend *self,
+                                               double *bytes,
+                                               double *integer_macs,
+                                               double *float_macs);
 
 G_END_DECLS

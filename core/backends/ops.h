@@ -89,6 +89,9 @@ typedef struct {
   RunnelOperand *(*operand_new) (RunnelBackend *self, RunnelStore *store,
                                  const RunnelTensor *tensor, gboolean copy);
   void (*operand_free) (RunnelOperand *operand);
+  /* Elements and bytes, and whether products take 8-bit activations. */
+  void (*operand_size) (const RunnelOperand *operand, guint64 *ret_elements,
+                        guint64 *ret_bytes, gboolean *ret_quantised);
 
   /* Rows a page should hold, and its bytes for a shape. */
   guint (*page_rows) (RunnelBackend *self);
@@ -146,6 +149,9 @@ typedef struct {
   /* Rotates a head in place by cos and sin of [rope_dimensions / 2]. */
   void (*rotate) (RunnelBackend *self, const RunnelShape *shape, float *head,
                   const float *cos, const float *sin);
+  /* See runnel_backend_measure_limits (). */
+  void (*measure_limits) (RunnelBackend *self, double *bytes,
+                          double *integer_macs, double *float_macs);
 } RunnelOps;
 
 struct _RunnelBackendClass {
@@ -158,10 +164,7 @@ struct _RunnelBackendClass {
   const char *(*get_kernels) (RunnelBackend *self);
 };
 
-static inline const RunnelOps *
-runnel_backend_ops (RunnelBackend *self)
-{
-  return RUNNEL_BACKEND_GET_CLASS (self)->ops;
-}
+/* Its table, or the one that counts where a profile was started. */
+const RunnelOps *runnel_backend_ops (RunnelBackend *self);
 
 G_END_DECLS

@@ -11,6 +11,7 @@
 #include "bench-cases.h"
 #include "bench-child.h"
 #include "bench-energy.h"
+#include "bench-profile.h"
 #include "json-output.h"
 #include "loading.h"
 #include "machine.h"
@@ -27,7 +28,7 @@ static int repeats = 5;
 static char *prompt_lengths = "128,512", *reply_lengths = "64";
 static char *depths = "0,512";
 static gboolean no_children;
-static gboolean with_energy;
+static gboolean with_energy, with_profile;
 static char *sysfs;
 static double battery_mah, battery_volts;
 
@@ -43,6 +44,8 @@ static const GOptionEntry entries[] = {
   { "no-children", 0, 0, G_OPTION_ARG_NONE, &no_children,
     "Do not measure memory and time to first token, which take processes of "
     "their own", NULL },
+  { "profile", 0, 0, G_OPTION_ARG_NONE, &with_profile,
+    "Show the share of the time that each operation takes", NULL },
   { "energy", 0, 0, G_OPTION_ARG_NONE, &with_energy,
     "Measure the energy of a typical inference, where there is a sensor",
     NULL },
@@ -62,6 +65,8 @@ typedef struct {
   RunnelEngine *engine;
   guint64 file_bytes;
   GPtrArray *cases;
+  BenchProfile *profiles;   /* of the cases */
+  BenchLimits limits;
   Samples load;             /* ms, from the open to a ready engine */
   Samples first_token;      /* ms, from exec */
   guint prompt_tokens;      /* of the prompt for it */
@@ -219,16 +224,22 @@ run_cases (Bench *self, GError **error)
         || !bench_case_run (self->cases->pdata[i], self->engine, seed, TRUE,
             error))
       return FALSE;
-  for (int round = 0; round < repeats; round++)
+  bench_profile_add (&(BenchProfile) { 0 }, self->backend, 0);
+  for (int round = 0; round < repeats; round++) {
+    bench_limits_measure (&self->limits, self->backend);
     for (guint i = 0; i < self->cases->len; i++) {
       BenchCase *bench_case = self->cases->pdata[i];
+      gint64 started = g_get_monotonic_time ();
       g_autofree char *text = g_strdup_printf ("%s, depth %u: %d of %d",
           bench_case->name, bench_case->depth, round + 1, repeats);
 
       report_progress (text);
       if (!bench_case_run (bench_case, self->engine, seed, FALSE, error))
         return FALSE;
+      bench_profile_add (&self->profiles[i], self->backend,
+          (g_get_monotonic_time () - started) * 1e-6);
     }
+  }
   report_progress_end ();
   return TRUE;
 }
@@ -282,7 +293,15 @@ print_text (const Bench *self)
       "max");
   for (guint i = 0; i < self->cases->len; i++)
     print_case (self->cases->pdata[i]);
-  printf ("\nweights        %s\n", runnel_engine_get_placement (self->engine));
+  for (guint i = 0; with_profile && i < self->cases->len; i++)
+    bench_profile_print_ops (&self->profiles[i], self->cases->pdata[i],
+        i == 0);
+  putchar ('\n');
+  bench_limits_print (&self->limits);
+  for (guint i = 0; i < self->cases->len; i++)
+    bench_profile_print_roofline (&self->profiles[i], self->cases->pdata[i],
+        &self->limits);
+  printf ("weights        %s\n", runnel_engine_get_placement (self->engine));
   printf ("load           %.1f ms (%.1f – %.1f)\n",
       samples_median (&self->load), samples_min (&self->load),
       samples_max (&self->load));
@@ -298,8 +317,10 @@ print_text (const Bench *self)
 }
 
 static void
-add_case_json (JsonOutput *json, const BenchCase *bench_case)
+add_case_json (JsonOutput *json, const Bench *self, guint i)
 {
+  const BenchCase *bench_case = self->cases->pdata[i];
+
   json_begin_object (json, NULL);
   json_add_string (json, "test", bench_case->name, -1);
   json_add_uint (json, "tokens", bench_case->n_tokens);
@@ -311,6 +332,8 @@ add_case_json (JsonOutput *json, const BenchCase *bench_case)
     samples_add_json (&bench_case->ratio, json);
     json_end_object (json);
   }
+  bench_profile_add_json (&self->profiles[i], &self->limits, with_profile,
+      json);
   json_end_object (json);
 }
 
@@ -351,8 +374,9 @@ print_json (const Bench *self)
   json_add_int (&json, "repeats", repeats);
   json_begin_array (&json, "results");
   for (guint i = 0; i < self->cases->len; i++)
-    add_case_json (&json, self->cases->pdata[i]);
+    add_case_json (&json, self, i);
   json_end_array (&json);
+  bench_limits_add_json (&self->limits, &json);
   json_begin_object (&json, "load_ms");
   samples_add_json (&self->load, &json);
   json_end_object (&json);
@@ -413,13 +437,16 @@ measure (Bench *self, GError **error)
 {
   if (!check_options (error) || !make_cases (self, error))
     return FALSE;
+  self->profiles = g_new0 (BenchProfile, self->cases->len);
   self->model = loading_open_model (self->options, error);
   if (self->model == NULL)
     return FALSE;
   self->file_bytes = get_file_bytes (self->model);
   self->backend = loading_get_backend (self->options, error);
-  return self->backend != NULL
-      && (no_children || run_children (self, error))
+  if (self->backend == NULL)
+    return FALSE;
+  runnel_backend_start_profile (self->backend);
+  return (no_children || run_children (self, error))
       && measure_load (self, error)
       && (no_children || measure_kv (self, error))
       && run_cases (self, error)
@@ -438,6 +465,7 @@ run (const Options *options)
   samples_init (&self.load);
   samples_init (&self.first_token);
   bench_energy_init (&self.energy);
+  bench_limits_init (&self.limits);
   if (!measure (&self, &error))
     status = report_error (error);
   else if (options->json)
@@ -448,6 +476,8 @@ run (const Options *options)
   samples_clear (&self.load);
   samples_clear (&self.first_token);
   bench_energy_clear (&self.energy);
+  bench_limits_clear (&self.limits);
+  g_free (self.profiles);
   g_clear_object (&self.engine);
   g_clear_object (&self.model);
   g_clear_object (&self.backend);

@@ -812,6 +812,34 @@ def test_chat_interrupted ():
     assert chat.end () == 0
 
 
+def test_bench_profile ():
+    options = ['-m', tiny, '-r', '1', '--pp', '24', '--tg', '4', '--depths',
+               '0,40', '--no-children']
+    result = json.loads (good ('bench', '--json', '--profile', *options))
+    for kind in 'bytes', 'integer_macs', 'float_macs':
+        assert result['limits_per_second'][kind]['median'] > 0
+    n_layers = None
+    for case in result['results']:
+        assert case['share_of_limits']['bytes'] > 0
+        ops = {op['op']: op for op in case['profile']}
+        assert set (ops) == {'embed', 'project', 'rope_append', 'attend',
+                             'project_add', 'mlp', 'output'}
+        assert 0 < sum (op['share'] for op in ops.values ()) <= 1
+        assert ops['mlp']['calls'] == ops['attend']['calls'] > 0
+        assert ops['mlp']['bytes'] > ops['project_add']['bytes'] > 0
+        # A prompt of n tokens: each sees those before it and itself.
+        if case['test'] == 'pp24':
+            n_layers = ops['mlp']['calls'] // ops['embed']['calls']
+            seen = ops['attend']['float_macs'] / n_layers / (24 * 25 / 2)
+            assert seen == int (seen) > 0
+        if case['test'] == 'tg4' and case['depth'] == 40:
+            assert ops['attend']['bytes'] > ops['rope_append']['bytes']
+    result = json.loads (good ('bench', '--json', *options))
+    assert 'profile' not in result['results'][0]
+    text = good ('bench', '--profile', *options)
+    assert 'roofline' in text and 'project_add' in text
+
+
 def test_bench_energy ():
     options = ['-m', tiny, '-r', '2', '--pp', '8', '--tg', '2', '--depths',
                '0', '--no-children', '--energy']

@@ -39,6 +39,13 @@ RunnelOperand *runnel_cpu_operand_new (RunnelBackend *backend,
                                        const RunnelTensor *tensor,
                                        gboolean copy);
 void runnel_cpu_operand_free (RunnelOperand *operand);
+void runnel_cpu_operand_size (const RunnelOperand *operand,
+                              guint64 *ret_elements, guint64 *ret_bytes,
+                              gboolean *ret_quantised);
+
+/* cpu-limits.c */
+void runnel_cpu_measure_limits (RunnelBackend *backend, double *bytes,
+                                double *integer_macs, double *float_macs);
 
 /* The op table: cpu-pass.c and cpu-attend.c. */
 extern const RunnelOps runnel_cpu_ops;

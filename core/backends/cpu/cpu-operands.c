@@ -219,3 +219,15 @@ runnel_cpu_operand_free (RunnelOperand *self)
   g_clear_pointer (&self->mapping, runnel_mapping_unref);
   g_free (self);
 }
+
+void
+runnel_cpu_operand_size (const RunnelOperand *self, guint64 *ret_elements,
+                         guint64 *ret_bytes, gboolean *ret_quantised)
+{
+  const RunnelMatrix *w = &self->matrix;
+
+  *ret_elements = (guint64) w->rows * w->columns;
+  *ret_bytes = runnel_matrix_is_interleaved (w->kind) ? packed_bytes (w)
+      : (guint64) w->rows * w->stride;
+  *ret_quantised = runnel_matrix_is_quantised (w->kind);
+}

@@ -717,6 +717,7 @@ const RunnelOps runnel_cpu_ops = {
   .store_free = runnel_cpu_store_free,
   .operand_new = runnel_cpu_operand_new,
   .operand_free = runnel_cpu_operand_free,
+  .operand_size = runnel_cpu_operand_size,
   .page_rows = page_rows,
   .page_bytes = page_bytes,
   .pass_new = pass_new,
@@ -739,4 +740,5 @@ const RunnelOps runnel_cpu_ops = {
   .kv_export = kv_export,
   .kv_import = kv_import,
   .rotate = rotate,
+  .measure_limits = runnel_cpu_measure_limits,
 };

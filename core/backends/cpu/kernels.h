@@ -256,6 +256,12 @@ typedef struct {
 
   /* Index of the first element that is not finite, or n. */
   uint32_t (*find_non_finite) (const float *x, uint32_t n);
+
+  /* Multiply-adds of bytes, and of floats, as fast as the level's instructions
+   * allow and without memory; returns how many they were. What they compute
+   * is of no use: they show what the processor could do. */
+  uint64_t (*peak_integer) (uint64_t rounds);
+  uint64_t (*peak_float) (uint64_t rounds);
 } RunnelKernels;
 
 /* Levels above scalar that this machine has and this build holds. */

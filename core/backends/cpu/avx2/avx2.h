@@ -33,6 +33,9 @@ RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_f32);
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_f16);
 RUNNEL_DECLARE_MATMUL (runnel_avx2_matmul_bf16);
 
+uint64_t runnel_avx2_peak_integer (uint64_t rounds);
+uint64_t runnel_avx2_peak_float (uint64_t rounds);
+
 void runnel_avx2_quantise (RunnelRows *x, uint32_t i, uint32_t group_begin,
     uint32_t group_end);
 void runnel_avx2_norm (const float *x, const float *weight, float epsilon,

@@ -35,6 +35,8 @@
     .merge = runnel_avx2_merge,                                               \
     .finish = runnel_scalar_finish,                                           \
     .find_non_finite = runnel_avx2_find_non_finite,                           \
+    .peak_integer = runnel_##level##_peak_integer,                            \
+    .peak_float = runnel_avx2_peak_float,                                     \
   }
 
 #define TILES_avx2(kind, name)                                                \
@@ -49,5 +51,7 @@ DEFINE_TABLE (avx2);
   RUNNEL_DECLARE_MATMUL (runnel_avx512vnni_matmul_##name);
 
 RUNNEL_FOR_EACH_TILE_KIND (DECLARE)
+uint64_t runnel_avx512vnni_peak_integer (uint64_t rounds);
+
 DEFINE_TABLE (avx512vnni);
 #endif

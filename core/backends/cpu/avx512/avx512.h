@@ -26,3 +26,5 @@
   RUNNEL_DECLARE_MATMUL (LEVEL (matmul_##name));
 RUNNEL_FOR_EACH_TILE_KIND (RUNNEL_DECLARE_TILE_MATMUL)
 #undef RUNNEL_DECLARE_TILE_MATMUL
+
+uint64_t runnel_avx512vnni_peak_integer (uint64_t rounds);

@@ -48,6 +48,11 @@ RUNNEL_DECLARE_MATMUL (runnel_neon_matmul_f32);
 RUNNEL_DECLARE_MATMUL (runnel_neon_matmul_f16);
 RUNNEL_DECLARE_MATMUL (runnel_neon_matmul_bf16);
 
+uint64_t runnel_neon_peak_integer (uint64_t rounds);
+uint64_t runnel_dotprod_peak_integer (uint64_t rounds);
+uint64_t runnel_i8mm_peak_integer (uint64_t rounds);
+uint64_t runnel_neon_peak_float (uint64_t rounds);
+
 void runnel_neon_quantise (RunnelRows *x, uint32_t i, uint32_t group_begin,
     uint32_t group_end);
 void runnel_neon_norm (const float *x, const float *weight, float epsilon,

@@ -34,6 +34,8 @@
     .merge = runnel_neon_merge,                                               \
     .finish = runnel_scalar_finish,                                           \
     .find_non_finite = runnel_neon_find_non_finite,                           \
+    .peak_integer = runnel_##level##_peak_integer,                            \
+    .peak_float = runnel_neon_peak_float,                                     \
   }
 
 #define TILES_neon(kind, name)                                                \

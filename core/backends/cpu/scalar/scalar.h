@@ -42,6 +42,9 @@ size_t runnel_scalar_unpack_k (RunnelMatrixKind kind, const uint8_t *block,
 
 void runnel_scalar_row (const RunnelMatrix *w, uint32_t row, float *y);
 
+uint64_t runnel_scalar_peak_integer (uint64_t rounds);
+uint64_t runnel_scalar_peak_float (uint64_t rounds);
+
 void runnel_scalar_quantise (RunnelRows *x, uint32_t i, uint32_t group_begin,
     uint32_t group_end);
 void runnel_scalar_norm (const float *x, const float *weight, float epsilon,

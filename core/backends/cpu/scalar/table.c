@@ -32,4 +32,6 @@ const RunnelKernels runnel_kernels_scalar = {
   .merge = runnel_scalar_merge,
   .finish = runnel_scalar_finish,
   .find_non_finite = runnel_scalar_find_non_finite,
+  .peak_integer = runnel_scalar_peak_integer,
+  .peak_float = runnel_scalar_peak_float,
 };
