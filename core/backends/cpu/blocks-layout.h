@@ -9,10 +9,12 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "kernels.h"
 #include "half.h"
 
-/* DO (kind, name of its kernel) for the interleaved kinds. */
+/* DO (kind, name of its kernel) for the INT kinds. */
 #define RUNNEL_FOR_EACH_TILE_KIND(DO)                                         \
   DO (INT4_32, int4_32)                                                       \
   DO (INT4_32_OFFSET, int4_32_offset)                                         \
@@ -26,6 +28,7 @@
   DO (INT8_64_OFFSET, int8_64_offset)
 
 #define RUNNEL_K_BLOCK 256
+#define RUNNEL_K_MAX_BYTES 210  /* of a block */
 
 /* Column c = 128 h + 32 j + l has its code in bits 2j of codes[32 h + l]; a
  * byte of scales is the scale (low) and minimum (high) of 16 columns. */
@@ -72,6 +75,49 @@ typedef struct {
   uint8_t scales[16];
   uint8_t d[2];
 } RunnelBlockQ6K;
+
+/* Bytes of a block of a K kind. */
+static inline size_t
+runnel_k_block_bytes (RunnelMatrixKind kind)
+{
+  switch (kind) {
+    case RUNNEL_MATRIX_Q2_K:
+      return sizeof (RunnelBlockQ2K);
+    case RUNNEL_MATRIX_Q3_K:
+      return sizeof (RunnelBlockQ3K);
+    case RUNNEL_MATRIX_Q4_K:
+      return sizeof (RunnelBlockQ4K);
+    case RUNNEL_MATRIX_Q5_K:
+      return sizeof (RunnelBlockQ5K);
+    default:
+      return sizeof (RunnelBlockQ6K);
+  }
+}
+
+/* Row r's block out of eight interleaved ones, and into them. */
+static inline void
+runnel_gather_k_block (const uint8_t *tile, uint32_t r, size_t bytes,
+    uint8_t *block)
+{
+  size_t i;
+
+  for (i = 0; i + 4 <= bytes; i += 4)
+    memcpy (block + i, tile + RUNNEL_TILE_ROWS * i + 4 * r, 4);
+  if (i < bytes)
+    memcpy (block + i, tile + RUNNEL_TILE_ROWS * i + 2 * r, 2);
+}
+
+static inline void
+runnel_scatter_k_block (const uint8_t *block, uint32_t r, size_t bytes,
+    uint8_t *tile)
+{
+  size_t i;
+
+  for (i = 0; i + 4 <= bytes; i += 4)
+    memcpy (tile + RUNNEL_TILE_ROWS * i + 4 * r, block + i, 4);
+  if (i < bytes)
+    memcpy (tile + RUNNEL_TILE_ROWS * i + 2 * r, block + i, 2);
+}
 
 /* The 6-bit scales and minimums of Q4_K and Q5_K: the first four of each
  * have a byte of their own, whose top two bits complete the last four. */

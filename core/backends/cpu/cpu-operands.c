@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Weights on the CPU: block formats are interleaved into memory of ours and
- * their source pages given back; floats, K-quants and tiled types stay in the
- * file, or are copied as they are.
+ * their source pages given back; floats and tiled types stay in the file, or
+ * are copied as they are.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -21,8 +21,12 @@
 
 /* ---- Weight matrices ------------------------------------------------- */
 
-/* Interleaved kinds are tiles of 8 rows as core/formats/tiles.h describes them;
- * row-major kinds are the file's own rows (see core/formats/blocks.h). */
+/* Interleaved kinds are tiles of 8 rows. The INT ones are those that
+ * core/formats/tiles.h describes. The K ones hold the file's blocks of 256
+ * columns (see core/formats/blocks.h), one of each row and four bytes of a row
+ * in turn: byte 4·i + b of row r is byte 32·i + 4·r + b of the eight; where a
+ * block ends in two bytes, they are 16 bytes of pairs. Row-major kinds are the
+ * file's own rows. */
 typedef enum {
   RUNNEL_MATRIX_INT4_32,          /* also from Q4_0 */
   RUNNEL_MATRIX_INT4_32_OFFSET,   /* also from Q4_1 */
@@ -34,12 +38,12 @@ typedef enum {
   RUNNEL_MATRIX_INT8_32_OFFSET,   /* also from Q5_1 (codes 0 … 31) */
   RUNNEL_MATRIX_INT8_64,
   RUNNEL_MATRIX_INT8_64_OFFSET,
-  RUNNEL_MATRIX_Q2_K,        /* row-major from here on */
+  RUNNEL_MATRIX_Q2_K,
   RUNNEL_MATRIX_Q3_K,
   RUNNEL_MATRIX_Q4_K,
   RUNNEL_MATRIX_Q5_K,
   RUNNEL_MATRIX_Q6_K,
-  RUNNEL_MATRIX_F32,
+  RUNNEL_MATRIX_F32,         /* row-major from here on */
   RUNNEL_MATRIX_F16,
   RUNNEL_MATRIX_BF16,
   RUNNEL_N_MATRIX_KINDS
@@ -56,10 +60,10 @@ typedef struct {
 static inline bool
 runnel_matrix_is_interleaved (RunnelMatrixKind kind)
 {
-  return kind <= RUNNEL_MATRIX_INT8_64_OFFSET;
+  return kind <= RUNNEL_MATRIX_Q6_K;
 }
 
-/* The form of an interleaved kind. */
+/* The form of an INT kind. */
 static inline RunnelTileForm
 runnel_matrix_tile_form (RunnelMatrixKind kind)
 {

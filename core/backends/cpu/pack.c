@@ -4,7 +4,7 @@
  *
  * Interleaving of a file's rows into tiles. Low nibbles of ggml's 4-bit
  * blocks are columns 0 to 15 and high ones 16 to 31, so four bytes of a block
- * are four bytes of a tile.
+ * are four bytes of a tile. K-quants are not unpacked at all.
  */
 #include "kernels.h"
 
@@ -61,28 +61,21 @@ runnel_matrix_is_packed (uint32_t tensor_type)
 size_t
 runnel_matrix_stride (RunnelMatrixKind kind, uint32_t columns)
 {
-  size_t super_blocks = columns / RUNNEL_K_BLOCK;
-
-  if (runnel_matrix_is_interleaved (kind))
-    return runnel_tile_bytes (runnel_matrix_tile_form (kind), columns);
   switch (kind) {
     case RUNNEL_MATRIX_Q2_K:
-      return super_blocks * sizeof (RunnelBlockQ2K);
     case RUNNEL_MATRIX_Q3_K:
-      return super_blocks * sizeof (RunnelBlockQ3K);
     case RUNNEL_MATRIX_Q4_K:
-      return super_blocks * sizeof (RunnelBlockQ4K);
     case RUNNEL_MATRIX_Q5_K:
-      return super_blocks * sizeof (RunnelBlockQ5K);
     case RUNNEL_MATRIX_Q6_K:
-      return super_blocks * sizeof (RunnelBlockQ6K);
+      return columns / RUNNEL_K_BLOCK * RUNNEL_TILE_ROWS
+          * runnel_k_block_bytes (kind);
     case RUNNEL_MATRIX_F32:
       return (size_t) columns * 4;
     case RUNNEL_MATRIX_F16:
     case RUNNEL_MATRIX_BF16:
       return (size_t) columns * 2;
     default:
-      return 0;
+      return runnel_tile_bytes (runnel_matrix_tile_form (kind), columns);
   }
 }
 
@@ -148,6 +141,27 @@ DEFINE_PACK (pack_q5_1, 24, 256, 2,
     unpack_5_bits (block + 4, block + 8, 0, codes);
     scatter_codes (out + 32 + 4 * r, codes, 8))
 
+/* Rows of K-quants stay as they are, in turn. */
+#define DEFINE_PACK_K(name, block)                                            \
+  static void                                                                 \
+  name (const uint8_t *src, size_t src_stride, uint32_t n, uint32_t groups,   \
+      uint8_t *dst)                                                           \
+  {                                                                           \
+    size_t blocks = groups * RUNNEL_GROUP / RUNNEL_K_BLOCK;                   \
+                                                                              \
+    for (uint32_t r = 0; r < n; r++) {                                        \
+      for (size_t b = 0; b < blocks; b++)                                     \
+        runnel_scatter_k_block (src + r * src_stride + b * sizeof (block), r, \
+            sizeof (block), dst + b * RUNNEL_TILE_ROWS * sizeof (block));     \
+    }                                                                         \
+  }
+
+DEFINE_PACK_K (pack_q2_k, RunnelBlockQ2K)
+DEFINE_PACK_K (pack_q3_k, RunnelBlockQ3K)
+DEFINE_PACK_K (pack_q4_k, RunnelBlockQ4K)
+DEFINE_PACK_K (pack_q5_k, RunnelBlockQ5K)
+DEFINE_PACK_K (pack_q6_k, RunnelBlockQ6K)
+
 void
 runnel_matrix_pack (uint32_t tensor_type, const uint8_t *src,
     size_t src_stride, uint32_t rows, uint32_t columns, uint8_t *dst,
@@ -174,6 +188,21 @@ runnel_matrix_pack (uint32_t tensor_type, const uint8_t *src,
       break;
     case RUNNEL_TENSOR_Q8_0:
       pack = pack_q8_0;
+      break;
+    case RUNNEL_TENSOR_Q2_K:
+      pack = pack_q2_k;
+      break;
+    case RUNNEL_TENSOR_Q3_K:
+      pack = pack_q3_k;
+      break;
+    case RUNNEL_TENSOR_Q4_K:
+      pack = pack_q4_k;
+      break;
+    case RUNNEL_TENSOR_Q5_K:
+      pack = pack_q5_k;
+      break;
+    case RUNNEL_TENSOR_Q6_K:
+      pack = pack_q6_k;
       break;
     default:
       return;

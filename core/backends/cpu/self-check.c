@@ -84,8 +84,7 @@ check_product (const RunnelKernels *kernels, RunnelMatrixKind kind,
     uint64_t *state)
 {
   static const uint32_t n_inputs[] = { 1, 2, 3, 4, INPUTS };
-  uint32_t columns = runnel_matrix_is_interleaved (kind) ? HALF_GROUPS
-      : COLUMNS;
+  uint32_t columns = kind < RUNNEL_MATRIX_Q2_K ? HALF_GROUPS : COLUMNS;
   RunnelMatrix w = { kind, ROWS, columns, runnel_matrix_stride (kind, columns)};
   uint8_t data[PADDED_ROWS * COLUMNS * sizeof (float)];
   float expected[INPUTS][PADDED_ROWS], y[INPUTS][PADDED_ROWS], bias[ROWS];

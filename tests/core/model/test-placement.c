@@ -144,7 +144,7 @@ forward (const char *path, RunnelLoadMode mode, gsize *ret_n)
   return logits;
 }
 
-/* K-quants and floats are used as they are in the file. */
+/* Floats are used as they are in the file. */
 static void
 test_same_bits (Fixture *f, gconstpointer data)
 {

@@ -22,11 +22,11 @@ typedef struct {
 } Tile;
 
 static void
-unpack_row (Tile *tile, int r, RunnelMatrixKind kind, const uint8_t *p)
+unpack_row (Tile *tile, uint32_t r, RunnelMatrixKind kind, const uint8_t *p)
 {
   RunnelKBlock block;
 
-  runnel_scalar_unpack_k (kind, p, &block);
+  runnel_scalar_unpack_k (kind, p, r, &block);
   tile->d[r] = block.d;
   tile->dmin[r] = block.dmin;
   for (int j = 0; j < 2 * GROUPS; j++) {
@@ -105,10 +105,9 @@ matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
     uint32_t first = t * ROWS;
 
     for (size_t g = 0; g < groups; g += GROUPS) {
-      /* The last row again where there are none left. */
       for (uint32_t r = 0; r < ROWS; r++)
-        unpack_row (&tile, (int) r, w->kind, w->data + g / GROUPS * block_bytes
-            + w->stride * (first + r < w->rows ? first + r : w->rows - 1));
+        unpack_row (&tile, r, w->kind, w->data + t * w->stride
+            + g / GROUPS * ROWS * block_bytes);
       for (uint32_t i = 0; i < x->n; i++) {
         float *out = y + i * y_stride + first;
         Lanes acc = g == 0 ? lanes_set (0.0f) : lanes_load (out);

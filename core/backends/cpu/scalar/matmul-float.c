@@ -105,14 +105,14 @@ tile_row (const RunnelMatrix *w, uint32_t row, float *y)
 static void
 k_row (const RunnelMatrix *w, uint32_t row, float *y)
 {
-  const uint8_t *p = w->data + row * w->stride;
+  const uint8_t *p = w->data + row / RUNNEL_TILE_ROWS * w->stride;
   bool has_min = w->kind != RUNNEL_MATRIX_Q3_K
       && w->kind != RUNNEL_MATRIX_Q6_K;
 
   for (uint32_t c = 0; c < w->columns; c += RUNNEL_K_BLOCK) {
     RunnelKBlock block;
 
-    p += runnel_scalar_unpack_k (w->kind, p, &block);
+    p += runnel_scalar_unpack_k (w->kind, p, row % RUNNEL_TILE_ROWS, &block);
     for (int i = 0; i < RUNNEL_K_BLOCK; i++) {
       float value = (block.d * block.scales[i / 16]) * block.codes[i];
 
@@ -128,10 +128,6 @@ runnel_scalar_row (const RunnelMatrix *w, uint32_t row, float *y)
 {
   const uint8_t *p = w->data + row * w->stride;
 
-  if (runnel_matrix_is_interleaved (w->kind)) {
-    tile_row (w, row, y);
-    return;
-  }
   switch (w->kind) {
     case RUNNEL_MATRIX_F32:
       memcpy (y, p, (size_t) w->columns * sizeof (float));
@@ -144,8 +140,15 @@ runnel_scalar_row (const RunnelMatrix *w, uint32_t row, float *y)
       for (uint32_t c = 0; c < w->columns; c++)
         y[c] = load_bf16 (p, c);
       break;
-    default:
+    case RUNNEL_MATRIX_Q2_K:
+    case RUNNEL_MATRIX_Q3_K:
+    case RUNNEL_MATRIX_Q4_K:
+    case RUNNEL_MATRIX_Q5_K:
+    case RUNNEL_MATRIX_Q6_K:
       k_row (w, row, y);
+      break;
+    default:
+      tile_row (w, row, y);
       break;
   }
 }

@@ -96,28 +96,33 @@ unpack_q6_k (const RunnelBlockQ6K *in, RunnelKBlock *out)
   }
 }
 
-/* Unpacks the block and returns its size. */
+/* Unpacks row r's block out of eight and returns the size of all. */
 size_t
-runnel_scalar_unpack_k (RunnelMatrixKind kind, const uint8_t *block,
-    RunnelKBlock *out)
+runnel_scalar_unpack_k (RunnelMatrixKind kind, const uint8_t *tile,
+    uint32_t r, RunnelKBlock *out)
 {
+  size_t bytes = runnel_k_block_bytes (kind);
+  uint8_t block[RUNNEL_K_MAX_BYTES];
+
+  runnel_gather_k_block (tile, r, bytes, block);
   switch (kind) {
     case RUNNEL_MATRIX_Q2_K:
       unpack_q2_k ((const RunnelBlockQ2K *) block, out);
-      return sizeof (RunnelBlockQ2K);
+      break;
     case RUNNEL_MATRIX_Q3_K:
       unpack_q3_k ((const RunnelBlockQ3K *) block, out);
-      return sizeof (RunnelBlockQ3K);
+      break;
     case RUNNEL_MATRIX_Q4_K:
       unpack_q4_k ((const RunnelBlockQ4K *) block, out);
-      return sizeof (RunnelBlockQ4K);
+      break;
     case RUNNEL_MATRIX_Q5_K:
       unpack_q5_k ((const RunnelBlockQ5K *) block, out);
-      return sizeof (RunnelBlockQ5K);
+      break;
     default:
       unpack_q6_k ((const RunnelBlockQ6K *) block, out);
-      return sizeof (RunnelBlockQ6K);
+      break;
   }
+  return RUNNEL_TILE_ROWS * bytes;
 }
 
 static float
@@ -143,9 +148,10 @@ add_group (const RunnelKBlock *block, int group, bool has_min, const int8_t *q,
 }
 
 static void
-multiply_row (const RunnelMatrix *w, const uint8_t *p, const RunnelRows *x,
+multiply_row (const RunnelMatrix *w, uint32_t row, const RunnelRows *x,
     bool has_min, float *y, size_t y_stride)
 {
+  const uint8_t *p = w->data + row / RUNNEL_TILE_ROWS * w->stride;
   uint32_t groups = runnel_n_groups (w->columns);
 
   for (uint32_t i = 0; i < x->n; i++)
@@ -153,7 +159,7 @@ multiply_row (const RunnelMatrix *w, const uint8_t *p, const RunnelRows *x,
   for (uint32_t g = 0; g < groups; g += 8) {
     RunnelKBlock block;
 
-    p += runnel_scalar_unpack_k (w->kind, p, &block);
+    p += runnel_scalar_unpack_k (w->kind, p, row % RUNNEL_TILE_ROWS, &block);
     for (uint32_t i = 0; i < x->n; i++) {
       size_t at = (size_t) i * groups + g;
       float acc = y[i * y_stride];
@@ -174,7 +180,7 @@ matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
   for (uint32_t r = tile_begin * RUNNEL_TILE_ROWS;
       r < tile_end * RUNNEL_TILE_ROWS; r++) {
     if (r < w->rows)
-      multiply_row (w, w->data + r * w->stride, x, has_min, y + r, y_stride);
+      multiply_row (w, r, x, has_min, y + r, y_stride);
     for (uint32_t i = 0; i < x->n; i++) {
       if (r >= w->rows)
         y[i * y_stride + r] = 0.0f;

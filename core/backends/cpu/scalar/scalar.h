@@ -37,8 +37,8 @@ typedef struct {
   uint8_t mins[16];
 } RunnelKBlock;
 
-size_t runnel_scalar_unpack_k (RunnelMatrixKind kind, const uint8_t *block,
-    RunnelKBlock *out);
+size_t runnel_scalar_unpack_k (RunnelMatrixKind kind, const uint8_t *tile,
+    uint32_t r, RunnelKBlock *out);
 
 void runnel_scalar_row (const RunnelMatrix *w, uint32_t row, float *y);
 
