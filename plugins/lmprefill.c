@@ -514,11 +514,11 @@ install_properties (GObjectClass *klass)
           "model was trained for)", 0, G_MAXINT, 0, flags));
   g_object_class_install_property (klass, PROP_MAX_MEMORY,
       g_param_spec_uint64 ("max-memory", "Max memory",
-          "Bytes of keys and values in all states and the prefix cache of "
-          "this engine (0: no limit)", 0, G_MAXUINT64, 0, flags));
+          "Bytes of weights, scratch, and keys and values of all states and "
+          "the prefix cache of this engine (0: no limit)", 0, G_MAXUINT64, 0, flags));
   g_object_class_install_property (klass, PROP_CACHE_BUDGET,
       g_param_spec_uint64 ("cache-budget", "Cache budget",
-          "Bytes of them that the prefix cache may keep (0: no prefix cache)",
+          "Bytes of keys and values that the prefix cache may keep (0: no prefix cache)",
           0, G_MAXUINT64, DEFAULT_CACHE_BUDGET, flags));
   g_object_class_install_property (klass, PROP_CHUNK,
       g_param_spec_uint ("chunk", "Chunk",

@@ -12,7 +12,8 @@ G_BEGIN_DECLS
 RunnelCheckpoint *runnel_model_get_checkpoint (RunnelModel *self);
 
 /* The weights on a kind of backend: made on the first call, then kept as long
- * as the model. @max_memory limits them when they are made; 0 does not. MT safe: one caller makes them, the others wait for it. */
+ * as the model. @max_memory limits them when they are made; 0 does not. MT
+ * safe: one caller makes them, the others wait for it. */
 RunnelWeights *runnel_model_ref_weights (RunnelModel *self,
                                          RunnelBackend *backend,
                                          guint64 max_memory,

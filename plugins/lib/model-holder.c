@@ -153,7 +153,8 @@ load_engine (LoadJob *job, GError **error)
     {
       g_autoptr (GMemoryMonitor) monitor = g_memory_monitor_dup_default ();
 
-      runnel_engine_follow_memory_monitor (engine, monitor);
+      if (monitor != NULL) /* not every platform has one */
+        runnel_engine_follow_memory_monitor (engine, monitor);
     }
   return engine;
 }

@@ -152,6 +152,24 @@ test_cancelled_load (Fixture *f, gconstpointer data)
   g_assert_nonnull (engine);
 }
 
+/* Refused before anything is packed; a limit that suffices is none. */
+static void
+test_within (Fixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelEngine) engine = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (runnel_engine_get_within (f->model, f->backend,
+      RUNNEL_KV_TYPE_F16, 1000, NULL, NULL, NULL, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY);
+  g_assert_nonnull (strstr (error->message, "max-memory 1000"));
+  g_clear_error (&error);
+  engine = runnel_engine_get_within (f->model, f->backend, RUNNEL_KV_TYPE_F16,
+      1 << 30, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (engine);
+}
+
 static void
 cancel_now (double fraction, gpointer data)
 {
@@ -211,6 +229,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add ("/engine/shared", Fixture, NULL, set_up, test_shared, tear_down);
+  g_test_add ("/engine/within", Fixture, NULL, set_up, test_within, tear_down);
   g_test_add ("/engine/cancelled-wait", Fixture, NULL, set_up,
       test_cancelled_wait, tear_down);
   g_test_add ("/engine/cancelled-load", Fixture, NULL, set_up,
