@@ -135,20 +135,42 @@ test_fail_policy (void)
 static void
 test_max_memory (void)
 {
-  GstElement *pipeline = prefill_new ("max-memory=1 cache-budget=0");
+  GstElement *pipeline = prefill_new ("cache-budget=0");
   g_autoptr (Recorder) out = recorder_new (pipeline, "out");
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   pipeline_send (pipeline, "abc", NULL);
+  recorder_wait_buffers (out, 1);
+  recorder_clear (out);
+  g_object_set (pipeline_get (pipeline, "p"), "max-memory", (guint64) 1, NULL);
+  pipeline_send (pipeline, "abc", NULL);
   recorder_wait_markers (out, 1);
   g_assert_cmpint (recorder_get_end (out, 0)->finish_reason, ==,
       RUNNEL_FINISH_REASON_ERROR);
+  g_assert_nonnull (strstr (recorder_get_end (out, 0)->error, "max-memory"));
   /* The engine is shared by the tests that follow. */
   g_object_set (pipeline_get (pipeline, "p"), "max-memory", (guint64) 0, NULL);
   recorder_clear (out);
   pipeline_send (pipeline, "abc", NULL);
   recorder_wait_buffers (out, 1);
   g_assert_nonnull (gst_lm_buffer_peek_state (recorder_get_buffer (out, 0)));
+  pipeline_free (pipeline);
+}
+
+/* Weights over the limit are refused before they are loaded. */
+static void
+test_max_memory_of_weights (void)
+{
+  GstElement *pipeline = prefill_new ("max-memory=1");
+  g_autoptr (Recorder) out = recorder_new (pipeline, "out");
+  g_autoptr (GstMessage) message = NULL;
+  g_autoptr (GError) error = NULL;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  pipeline_send (pipeline, "abc", NULL);
+  message = pipeline_wait_message (pipeline, GST_MESSAGE_ERROR);
+  gst_message_parse_error (message, &error, NULL);
+  g_assert_nonnull (strstr (error->message, "max-memory"));
   pipeline_free (pipeline);
 }
 
@@ -397,6 +419,8 @@ main (int argc, char **argv)
   g_test_add_func ("/prefill/overflow", test_overflow);
   g_test_add_func ("/prefill/fail-policy", test_fail_policy);
   g_test_add_func ("/prefill/max-memory", test_max_memory);
+  g_test_add_func ("/prefill/max-memory-of-weights",
+      test_max_memory_of_weights);
   g_test_add_func ("/prefill/cancel-before", test_cancel_before);
   g_test_add_func ("/prefill/cancel-while", test_cancel_while);
   g_test_add_func ("/prefill/cancel-shared", test_cancel_shared);
