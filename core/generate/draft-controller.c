@@ -18,11 +18,13 @@
 /* Plain passes to measure before the first guess. */
 #define MIN_PLAIN 2
 /* Drafting must promise this much more than plain decoding. */
-#define MARGIN 1.02
+#define MARGIN 1.05
 /* By the time of a plain pass: a row behind the first, as long as it was not
- * measured often enough; and what it may be charged at most until then. */
+ * measured often enough; what it may be charged at most until then, and at
+ * least at any time. */
 #define ASSUMED_ROW 0.25
 #define MAX_ROW 1.0
+#define MIN_ROW 0.05
 #define MIN_SAMPLES 3
 /* Guesses of a trial where drafting promises nothing. */
 #define PROBE 1
@@ -45,6 +47,23 @@ get_cost (const RunnelCost *cost)
   for (guint i = 1; i < n; i++)
     least = MIN (least, cost->samples[i]);
   return least;
+}
+
+/* The median of what was measured: what it takes as things are. */
+static double
+get_median (const RunnelCost *cost)
+{
+  const guint n = MIN (cost->n, RUNNEL_COST_SAMPLES);
+  double sorted[RUNNEL_COST_SAMPLES];
+
+  for (guint i = 0; i < n; i++) {
+    guint at = i;
+
+    for (; at > 0 && sorted[at - 1] > cost->samples[i]; at--)
+      sorted[at] = sorted[at - 1];
+    sorted[at] = cost->samples[i];
+  }
+  return sorted[n / 2];
 }
 
 /* Of what was measured in earlier replies the least is kept, and trusted as
@@ -211,6 +230,18 @@ runnel_draft_controller_note_propose (RunnelDraftController *self,
   self->balance = MAX (self->balance, MIN_BALANCE);
 }
 
+/* What a pass of several rows took, in plain tokens: rather too much. */
+static double
+get_charge (const RunnelDraftController *self, guint n_rows)
+{
+  const RunnelCost *cost = &self->costs.rows[n_rows];
+  const double seconds = cost->n >= MIN_SAMPLES
+                           ? get_median (cost)
+                           : get_measured (self, n_rows, MAX_ROW);
+
+  return MAX (seconds / get_pass_cost (self, 1), 1 + MIN_ROW * (n_rows - 1));
+}
+
 void
 runnel_draft_controller_note_pass (RunnelDraftController *self, guint n_rows,
                                    guint n_tokens, double seconds)
@@ -221,7 +252,7 @@ runnel_draft_controller_note_pass (RunnelDraftController *self, guint n_rows,
   if (self->costs.rows[1].n == 0)
     return;
   if (n_rows > 1)
-    took = get_measured (self, n_rows, MAX_ROW) / get_pass_cost (self, 1);
+    took = get_charge (self, n_rows);
   self->balance += n_tokens - took + INCOME * took;
   self->balance = CLAMP (self->balance, MIN_BALANCE, MAX_BALANCE);
 }

@@ -512,8 +512,9 @@ step (RunnelGeneration *self, GError **error)
  *   the next call
  * @error: return location
  *
- * One token further, or several where a drafter guessed them. The last step, whose `finished` is %TRUE, releases what
- * was held back and may carry no token; another call repeats it, empty.
+ * One token further, or several where a drafter guessed them. The last step,
+ * whose `finished` is %TRUE, releases what was held back and may carry no
+ * token; another call repeats it, empty.
  *
  * Returns: %TRUE, or %FALSE with @error and finish reason error when forward
  *   or sampler failed
