@@ -147,6 +147,20 @@ def test_convert ():
     types = {row[0]: row[2] for row in report['tensors']}
     assert types['token_embd.weight'] == 'F16'
     assert types['blk.0.attn_q.weight'] == 'INT8_32_OFFSET'
+    text = os.path.join (folder.name, 'calibration.txt')
+    with open (text, 'w') as file:
+        file.write ('the user and the rest is in the end ' * 20)
+    errors = []
+    for more in [], ['--calibrate', text]:
+        report = json.loads (good ('convert', tiny, other, '--json', '--type',
+                                   'int4', '--group', '64', *more))
+        types = {row[0]: row[2] for row in report['tensors']}
+        assert types['blk.1.ffn_up.weight'] == 'INT4_64_OFFSET'
+        errors.append ([row[4] for row in report['tensors']])
+    # What the outputs gain, the weights lose.
+    assert sum (errors[1]) > sum (errors[0]) > 0
+    bad (1, 'convert', tiny, other, '--calibrate', '/no/such/text',
+         says='/no/such/text')
     bad (2, 'convert', tiny, says='a place for the package')
     bad (2, 'convert', tiny, other, '--type', 'int5', says="'int5' is no type")
     bad (2, 'convert', tiny, other, '--group', '48', says='neither 32 nor 64')
