@@ -85,10 +85,9 @@ check_sliding_window (Config *self, const RunnelHyperparameters *hp)
       types != NULL)
     return TRUE;
   if (!runnel_json_get_boolean_or (&self->in, self->in.root,
-      "use_sliding_window", TRUE, &use) ||
+          "use_sliding_window", TRUE, &use) ||
       !runnel_json_get_uint_or (&self->in, self->in.root, "max_window_layers",
-          G_MAXINT32, 0,
-          &first))
+          G_MAXINT32, 0, &first))
     return FALSE;
   return !use || first >= hp->n_layers || refuse (self, "sliding_window");
 }
@@ -122,7 +121,7 @@ check_supported (Config *self, const RunnelHyperparameters *hp)
   gboolean bias;
 
   if (!runnel_json_get_string_or_null (&self->in, self->in.root, "hidden_act",
-      &activation) ||
+          &activation) ||
       !runnel_json_get_boolean_or (&self->in, self->in.root, "attention_bias",
           FALSE, &bias))
     return FALSE;
@@ -217,13 +216,13 @@ read_rope (Config *self, const char *key, RunnelHyperparameters *hp)
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_NONE)
     return TRUE;
   if (!runnel_json_get_double_or (&self->in, rope, "factor", 0,
-      &hp->rope_factor))
+          &hp->rope_factor))
     return FALSE;
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_LINEAR)
     return TRUE;
   if (!runnel_json_get_uint_or (&self->in, rope,
-      "original_max_position_embeddings",
-          RUNNEL_MAX_CONTEXT, hp->context_length, &hp->rope_original_context))
+          "original_max_position_embeddings", RUNNEL_MAX_CONTEXT,
+          hp->context_length, &hp->rope_original_context))
     return FALSE;
   if (hp->rope_scaling == RUNNEL_ROPE_SCALING_LLAMA3)
     return runnel_json_get_double_or (&self->in, rope, "low_freq_factor", 0,
@@ -231,7 +230,7 @@ read_rope (Config *self, const char *key, RunnelHyperparameters *hp)
         runnel_json_get_double_or (&self->in, rope, "high_freq_factor", 0,
             &hp->rope_high_freq_factor);
   return runnel_json_get_double_or (&self->in, rope, "beta_fast", 0,
-      &hp->rope_beta_fast) &&
+          &hp->rope_beta_fast) &&
       runnel_json_get_double_or (&self->in, rope, "beta_slow", 0,
           &hp->rope_beta_slow) &&
       runnel_json_get_double_or (&self->in, rope, "attention_factor", 0,
@@ -245,7 +244,7 @@ read_both_ropes (Config *self, RunnelHyperparameters *hp)
   RunnelHyperparameters old;
 
   if (!runnel_json_get_double_or (&self->in, self->in.root, "rope_theta",
-      10000, &hp->rope_base))
+          10000, &hp->rope_base))
     return FALSE;
   old = *hp;
   if (!read_rope (self, "rope_scaling", &old))
@@ -286,13 +285,12 @@ read_sizes (Config *self, RunnelHyperparameters *hp)
       !runnel_json_get_uint (&self->in, "num_attention_heads", RUNNEL_MAX_HEADS,
           &hp->n_heads) ||
       !runnel_json_get_uint_or (&self->in, self->in.root,
-          "num_key_value_heads", RUNNEL_MAX_HEADS,
-          hp->n_heads, &hp->n_kv_heads) ||
+          "num_key_value_heads", RUNNEL_MAX_HEADS, hp->n_heads,
+          &hp->n_kv_heads) ||
       !runnel_json_get_uint (&self->in, "vocab_size", RUNNEL_MAX_VOCAB,
           &hp->n_vocab) ||
       !runnel_json_get_uint (&self->in, "max_position_embeddings",
-          RUNNEL_MAX_CONTEXT,
-          &hp->context_length))
+          RUNNEL_MAX_CONTEXT, &hp->context_length))
     return FALSE;
   if (runnel_json_find (self->in.root, "head_dim") == NULL &&
       hp->n_embd % hp->n_heads != 0)
@@ -303,8 +301,7 @@ read_sizes (Config *self, RunnelHyperparameters *hp)
   if (head_dim == 0)
     head_dim = MAX (hp->n_embd / hp->n_heads, 1);
   if (!runnel_json_get_uint_or (&self->in, self->in.root, "head_dim",
-      RUNNEL_MAX_HEAD_DIM,
-          head_dim, &hp->head_dim))
+          RUNNEL_MAX_HEAD_DIM, head_dim, &hp->head_dim))
     return FALSE;
   hp->rope_dimensions = hp->head_dim;
   hp->rope_style = RUNNEL_ROPE_HALVES;
@@ -319,7 +316,7 @@ read_config (Config *self, RunnelHyperparameters *hp)
   if (runnel_json_node_kind (self->in.root) != RUNNEL_JSON_OBJECT)
     return fail (self, RUNNEL_ERROR_MALFORMED, "is no object");
   if (!runnel_json_get_string_or_null (&self->in, self->in.root, "model_type",
-      &type))
+          &type))
     return FALSE;
   if (type == NULL)
     return fail (self, RUNNEL_ERROR_MALFORMED, "'model_type' is missing");
@@ -332,8 +329,7 @@ read_config (Config *self, RunnelHyperparameters *hp)
       runnel_json_get_double_or (&self->in, self->in.root, "rms_norm_eps", 1e-6,
           &hp->norm_epsilon) &&
       runnel_json_get_boolean_or (&self->in, self->in.root,
-          "tie_word_embeddings", FALSE,
-          &hp->tied) &&
+          "tie_word_embeddings", FALSE, &hp->tied) &&
       read_both_ropes (self, hp) &&
       check_supported (self, hp);
 }

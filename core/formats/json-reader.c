@@ -25,8 +25,7 @@ runnel_json_is_number (const RunnelJsonNode *node)
 
 gboolean
 runnel_json_get_uint_or (RunnelJsonReader *self, const RunnelJsonNode *object,
-    const char *key,
-    gint64 max, guint fallback, guint *ret)
+    const char *key, gint64 max, guint fallback, guint *ret)
 {
   const RunnelJsonNode *node = runnel_json_find (object, key);
   gint64 value;
@@ -58,8 +57,8 @@ runnel_json_get_uint (RunnelJsonReader *self, const char *key, gint64 max,
 
 gboolean
 runnel_json_get_double_or (RunnelJsonReader *self,
-    const RunnelJsonNode *object, const char *key,
-    double fallback, double *ret)
+    const RunnelJsonNode *object, const char *key, double fallback,
+    double *ret)
 {
   const RunnelJsonNode *node = runnel_json_find (object, key);
 
@@ -72,23 +71,21 @@ runnel_json_get_double_or (RunnelJsonReader *self,
 
 gboolean
 runnel_json_get_boolean_or (RunnelJsonReader *self,
-    const RunnelJsonNode *object, const char *key,
-    gboolean fallback, gboolean *ret)
+    const RunnelJsonNode *object, const char *key, gboolean fallback,
+    gboolean *ret)
 {
   const RunnelJsonNode *node = runnel_json_find (object, key);
 
   if (node != NULL && runnel_json_node_kind (node) != RUNNEL_JSON_BOOLEAN)
     return runnel_json_reader_fail (self, RUNNEL_ERROR_MALFORMED,
-        "'%s' is neither true nor "
-        "false", key);
+        "'%s' is neither true nor false", key);
   *ret = node != NULL ? runnel_json_node_boolean (node) : fallback;
   return TRUE;
 }
 
 gboolean
 runnel_json_get_string_or_null (RunnelJsonReader *self,
-    const RunnelJsonNode *object,
-    const char *key, const char **ret)
+    const RunnelJsonNode *object, const char *key, const char **ret)
 {
   const RunnelJsonNode *node = runnel_json_find (object, key);
 
