@@ -53,17 +53,23 @@ struct RunnelTeam {
   size_t n_items;
   size_t grain;
 
-  /* The number of the loop, and in the low bits of how many threads: a worker
-   * that is not one of them must not take one loop for another. */
   ON_ITS_OWN _Atomic uint64_t loop;
-  ON_ITS_OWN atomic_size_t next;     /* first item that nobody has taken */
-  ON_ITS_OWN atomic_uint busy;       /* workers that have not finished it */
   atomic_bool caller_sleeps;
+  ON_ITS_OWN atomic_size_t next;     /* first item that nobody has taken */
 };
 
-#define LOOP_STEP 512
-#define LOOP_THREADS(loop) ((unsigned) ((loop) % LOOP_STEP))
-_Static_assert (RUNNEL_TEAM_MAX_THREADS < LOOP_STEP, "threads fit beside it");
+/* A loop in one word: its number, how many threads may take part, whether it
+ * is closed, and how many workers are inside. A worker enters only an open
+ * loop, and the caller closes it when no items are left and waits for those
+ * inside: one that has not come by then, since another program has its
+ * processor, is not waited for. */
+#define LOOP_INSIDE UINT64_C (0x3ff)
+#define LOOP_CLOSED (UINT64_C (1) << 10)
+#define LOOP_THREADS_SHIFT 11
+#define LOOP_THREADS(loop) ((unsigned) ((loop) >> LOOP_THREADS_SHIFT) & 0x3ff)
+#define LOOP_NUMBER_SHIFT 21
+#define LOOP_NUMBER(loop) ((loop) >> LOOP_NUMBER_SHIFT)
+_Static_assert (RUNNEL_TEAM_MAX_THREADS <= 0x3ff, "they can be counted");
 
 static inline void
 relax (void)
@@ -91,39 +97,72 @@ take_items (RunnelTeam *team, unsigned thread)
   }
 }
 
-/* Waits for a loop after `seen`. */
+/* Waits for a loop after number `seen`; returns its number. */
 static uint64_t
 wait_for_loop (Worker *worker, uint64_t seen)
 {
   RunnelTeam *team = worker->team;
-  uint64_t loop;
+  uint64_t number;
 
   for (unsigned i = 0; i < team->spins; i++) {
-    loop = atomic_load_explicit (&team->loop, memory_order_acquire);
-    if (loop != seen)
-      return loop;
+    number = LOOP_NUMBER (atomic_load_explicit (&team->loop,
+            memory_order_acquire));
+    if (number != seen)
+      return number;
     relax ();
   }
   pthread_mutex_lock (&team->mutex);
   atomic_store (&worker->asleep, true);
-  while ((loop = atomic_load (&team->loop)) == seen)
+  while ((number = LOOP_NUMBER (atomic_load (&team->loop))) == seen)
     pthread_cond_wait (&worker->started, &team->mutex);
   atomic_store (&worker->asleep, false);
   pthread_mutex_unlock (&team->mutex);
-  return loop;
+  return number;
+}
+
+/* Whether the worker is inside loop `number` now. */
+static bool
+enter_loop (Worker *worker, uint64_t number)
+{
+  RunnelTeam *team = worker->team;
+  uint64_t loop = atomic_load (&team->loop);
+
+  do {
+    if (LOOP_NUMBER (loop) != number || (loop & LOOP_CLOSED) != 0
+        || worker->index >= LOOP_THREADS (loop))
+      return false;
+  } while (!atomic_compare_exchange_weak (&team->loop, &loop, loop + 1));
+  return true;
 }
 
 static void
-wait_for_workers (RunnelTeam *team)
+leave_loop (RunnelTeam *team)
 {
+  uint64_t loop = atomic_fetch_sub (&team->loop, 1);
+
+  if ((loop & LOOP_CLOSED) == 0 || (loop & LOOP_INSIDE) != 1
+      || !atomic_load (&team->caller_sleeps))
+    return;
+  pthread_mutex_lock (&team->mutex);
+  pthread_cond_signal (&team->finished);
+  pthread_mutex_unlock (&team->mutex);
+}
+
+/* Closes the loop and waits for the workers inside. */
+static void
+finish_loop (RunnelTeam *team)
+{
+  if ((atomic_fetch_or (&team->loop, LOOP_CLOSED) & LOOP_INSIDE) == 0)
+    return;
   for (unsigned i = 0; i < team->spins; i++) {
-    if (atomic_load_explicit (&team->busy, memory_order_acquire) == 0)
+    if ((atomic_load_explicit (&team->loop, memory_order_acquire)
+            & LOOP_INSIDE) == 0)
       return;
     relax ();
   }
   pthread_mutex_lock (&team->mutex);
   atomic_store (&team->caller_sleeps, true);
-  while (atomic_load (&team->busy) != 0)
+  while ((atomic_load (&team->loop) & LOOP_INSIDE) != 0)
     pthread_cond_wait (&team->finished, &team->mutex);
   atomic_store (&team->caller_sleeps, false);
   pthread_mutex_unlock (&team->mutex);
@@ -143,15 +182,10 @@ worker_main (void *argument)
     seen = wait_for_loop (worker, seen);
     if (atomic_load (&team->quit))
       return NULL;
-    if (worker->index >= LOOP_THREADS (seen))
+    if (!enter_loop (worker, seen))
       continue;
     take_items (team, worker->index);
-    if (atomic_fetch_sub (&team->busy, 1) == 1
-        && atomic_load (&team->caller_sleeps)) {
-      pthread_mutex_lock (&team->mutex);
-      pthread_cond_signal (&team->finished);
-      pthread_mutex_unlock (&team->mutex);
-    }
+    leave_loop (team);
   }
 }
 
@@ -161,8 +195,8 @@ start_loop (RunnelTeam *team, unsigned n_threads)
 {
   uint64_t loop = atomic_load_explicit (&team->loop, memory_order_relaxed);
 
-  atomic_store (&team->loop, loop / LOOP_STEP * LOOP_STEP + LOOP_STEP
-      + n_threads);
+  atomic_store (&team->loop, (LOOP_NUMBER (loop) + 1) << LOOP_NUMBER_SHIFT
+      | (uint64_t) n_threads << LOOP_THREADS_SHIFT);
   for (unsigned i = 1; i < n_threads; i++) {
     if (!atomic_load (&team->workers[i].asleep))
       continue;
@@ -298,9 +332,7 @@ runnel_team_for (RunnelTeam *team, size_t n_items, size_t grain,
   team->n_items = n_items;
   team->grain = grain;
   atomic_store_explicit (&team->next, 0, memory_order_relaxed);
-  atomic_store_explicit (&team->busy, team->n_active - 1,
-      memory_order_relaxed);
   start_loop (team, team->n_active);
   take_items (team, 0);
-  wait_for_workers (team);
+  finish_loop (team);
 }
