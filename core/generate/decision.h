@@ -81,5 +81,10 @@ RUNNEL_API void runnel_decisions_get_cost (const RunnelDecisions *self,
                                            RunnelDecisionCost *ret_cost);
 RUNNEL_API char *runnel_decisions_to_json (const RunnelDecisions *self)
     G_GNUC_WARN_UNUSED_RESULT;
+RUNNEL_API gboolean runnel_decisions_sum_json (const char *json, gssize length,
+                                               const char *question,
+                                               const char *const *labels,
+                                               double *ret_sum,
+                                               GError **error);
 
 G_END_DECLS

@@ -666,6 +666,11 @@ def test_run_decide ():
                  'decode.max-tokens=8')
     assert any (line.startswith ('{"answers"') and answers (line) == alone
                 for line in text.splitlines ()), text
+    for threshold, replies in (0, True), (1, False):
+        text = good ('run', 'gate', 'Hello', '-m', scripted, '--set',
+                     f'gate.threshold={threshold}', '--set', 'gate.text=No.')
+        assert ('Seine' in text) == replies, text
+        assert ('No.' in text) != replies, text
 
 
 def test_graph ():
