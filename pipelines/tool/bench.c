@@ -10,6 +10,7 @@
 
 #include "bench-cases.h"
 #include "bench-child.h"
+#include "bench-decide.h"
 #include "bench-energy.h"
 #include "bench-profile.h"
 #include "json-output.h"
@@ -453,6 +454,20 @@ measure (Bench *self, GError **error)
       && measure_energy (self, error);
 }
 
+/* What is measured instead, by name. */
+static int
+run_named (const Options *options)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (strcmp (options->arguments[0], "decide") != 0)
+    report_set_usage (&error, "there is no bench '%s'; there is 'decide'",
+        options->arguments[0]);
+  if (error == NULL && check_options (&error))
+    return bench_decide_run (options, repeats);
+  return report_error (error);
+}
+
 static int
 run (const Options *options)
 {
@@ -460,6 +475,8 @@ run (const Options *options)
   g_autoptr (GError) error = NULL;
   int status = EXIT_OK;
 
+  if (options->n_arguments > 0)
+    return run_named (options);
   self.cases = g_ptr_array_new_with_free_func (
       (GDestroyNotify) bench_case_free);
   samples_init (&self.load);
@@ -486,13 +503,13 @@ run (const Options *options)
 
 const Verb verb_bench = {
   .name = "bench",
-  .parameters = "",
+  .parameters = "[decide]",
   .summary = "How fast this machine is",
   .details = "pp is reading a prompt, tg making a reply, in tokens per "
     "second. Load time, the\ntime from exec to the first token (prompt of 20 "
-    "tokens) and peak memory (reply of\n60 tokens) go with them.",
+    "tokens) and peak memory (reply of\n60 tokens) go with them. 'bench decide' tells what decisions cost.",
   .uses = USES_MODEL | USES_ENGINE | USES_SEED | USES_JSON,
-  .max_arguments = 0,
+  .max_arguments = 1,
   .entries = entries,
   .run = run,
 };

@@ -7,14 +7,16 @@
 
 #include <runnel.h>
 
+#include "decide-evaluate.h"
 #include "input.h"
 #include "loading.h"
 #include "report.h"
 #include "verb.h"
 
 static char *instructions, *options_text, *options_path, *questions_path;
-static char *type_name, *layout_name, *head_path;
+static char *type_name, *layout_name, *head_path, *evaluate_path;
 static gboolean no_prior;
+static int limit;
 static double temperature;
 
 static const GOptionEntry entries[] = {
@@ -37,6 +39,11 @@ static const GOptionEntry entries[] = {
     "A decision head (default: the one in the model's own file)", "FILE" },
   { "temperature", 0, 0, G_OPTION_ARG_DOUBLE, &temperature,
     "What scores are divided by (default: as the head says, or 1)", "T" },
+  { "evaluate", 0, 0, G_OPTION_ARG_FILENAME, &evaluate_path,
+    "Decide all of a CSV file of text,label (a header line first), and tell "
+    "how often it was right", "FILE" },
+  { "limit", 'n', 0, G_OPTION_ARG_INT, &limit,
+    "Only so many of them, drawn with --seed", "N" },
   G_OPTION_ENTRY_NULL
 };
 
@@ -240,12 +247,39 @@ read_text (const Options *options, gsize *length, GError **error)
   return text;
 }
 
+static RunnelDecider *
+open_decider (const Options *options, RunnelModel *model, GError **error)
+{
+  g_autoptr (RunnelEngine) engine
+      = loading_get_engine (options, model, error);
+  g_autoptr (RunnelDecider) decider
+      = engine ? make_decider (engine, error) : NULL;
+
+  return decider && set_up (decider, error) ? g_steal_pointer (&decider)
+      : NULL;
+}
+
+static gboolean
+evaluate (const Options *options, GError **error)
+{
+  g_autoptr (RunnelModel) model = NULL;
+  g_autoptr (RunnelDecider) decider = NULL;
+
+  if (limit < 0) {
+    report_set_usage (error, "--limit: %d is no number of texts", limit);
+    return FALSE;
+  }
+  model = loading_open_model (options, error);
+  decider = model ? open_decider (options, model, error) : NULL;
+  return decider && decide_evaluate (decider, evaluate_path, instructions,
+      limit, options->seed, options->json, error);
+}
+
 static gboolean
 decide (const Options *options, GError **error)
 {
   g_autoptr (GPtrArray) questions = NULL;
   g_autoptr (RunnelModel) model = NULL;
-  g_autoptr (RunnelEngine) engine = NULL;
   g_autoptr (RunnelDecider) decider = NULL;
   g_autoptr (RunnelSequence) state = NULL;
   g_autoptr (RunnelDecisions) decisions = NULL;
@@ -255,11 +289,9 @@ decide (const Options *options, GError **error)
   model = loading_open_model (options, error);
   questions = model ? read_questions (error) : NULL;
   text = questions ? read_text (options, &length, error) : NULL;
-  engine = text ? loading_get_engine (options, model, error) : NULL;
-  decider = engine ? make_decider (engine, error) : NULL;
-  if (decider == NULL || !set_up (decider, error))
-    return FALSE;
-  state = runnel_decider_read (decider, text, length, FALSE, NULL, error);
+  decider = text ? open_decider (options, model, error) : NULL;
+  state = decider ? runnel_decider_read (decider, text, length, FALSE, NULL,
+      error) : NULL;
   decisions = state ? runnel_decider_decide (decider, state, -1, questions,
       NULL, error) : NULL;
   if (decisions == NULL)
@@ -280,7 +312,8 @@ run (const Options *options)
 {
   g_autoptr (GError) error = NULL;
 
-  return decide (options, &error) ? EXIT_OK : report_error (error);
+  return (evaluate_path ? evaluate (options, &error) :
+      decide (options, &error)) ? EXIT_OK : report_error (error);
 }
 
 const Verb verb_decide = {
@@ -290,7 +323,7 @@ const Verb verb_decide = {
   .details = "FILE is the text (default: standard input). Each option gets a "
     "probability; with\n--json the answers come as described in "
     "docs/decisions.md.",
-  .uses = USES_MODEL | USES_ENGINE | USES_JSON,
+  .uses = USES_MODEL | USES_ENGINE | USES_SEED | USES_JSON,
   .max_arguments = 1,
   .entries = entries,
   .run = run,

@@ -659,6 +659,37 @@ def test_decide_bad ():
     bad (1, *options, '-q', '/does/not/exist', says='/does/not/exist')
 
 
+def test_decide_evaluate ():
+    path = os.path.join (folder.name, 'set.csv')
+    with open (path, 'w') as file:
+        file.write ('text,label\n"Where, pray, is ""it""?",card_arrival\n'
+                    'Why?,the_rate\nHow much?,the_rate\n')
+    options = ['decide', '-m', tiny, '--evaluate', path]
+    result = json.loads (good (*options, '--json'))
+    assert result['n'] == 3 and result['options'] == 2
+    assert result['n_right'] == sum (b['n_right'] for b in result['bins'])
+    assert 0 <= result['accuracy_low'] <= result['accuracy'] <= 1
+    # Of so few nothing is known.
+    assert result['accuracy_high'] - result['accuracy_low'] > 0.4
+    ece = sum (abs (b['n_right'] - b['sum_confidence'])
+               for b in result['bins']) / 3
+    assert abs (result['ece'] - ece) < 1e-12
+    assert json.loads (good (*options, '-n', '2', '--json'))['n'] == 2
+    for word in ['accuracy', 'ECE', 'reliability', 'by chance']:
+        assert word in good (*options), word
+    with open (path, 'w') as file:
+        file.write ('text,label\nonly text\n')
+    bad (1, *options, says='record 2')
+    bad (2, *options, '-n', '-1', says='--limit')
+
+
+def test_bench_decide ():
+    # It wants a context of some thousand tokens; test-tool-model.py has one.
+    bad (1, 'bench', 'decide', '-m', tiny, '-r', '1', says='n_ctx 512')
+    bad (2, 'bench', 'nothing', '-m', tiny, says="no bench 'nothing'")
+    bad (2, 'bench', 'decide', '-m', tiny, '-r', '0', says='--repeats')
+
+
 def test_run_decide ():
     options = ['-m', tiny]
     alone = answers (good ('run', 'decide', 'Hello', *options))
