@@ -132,16 +132,22 @@ typedef struct {
 /* e^x for x <= 0 within 2e-7 of it (relative), at least e^-87. A whole
  * vocabulary is summed for every row, so that the sampler's exact one would
  * cost a tenth of all. x = n ln 2 + r, and the Taylor series of e^r up to r^6:
- * the first term left out is below 1.2e-7. */
+ * the first term left out is below 1.2e-7. The bits of -87 are compared, not
+ * the numbers, so that a compiler vectorises it. */
 static inline float
 exp_float (float x)
 {
-  const float clamped = x > -87.0f ? x : -87.0f;
+  guint32 bits;
+  float clamped;
+
+  memcpy (&bits, &x, sizeof bits);
+  bits = bits < 0xc2ae0000u ? bits : 0xc2ae0000u;
+  memcpy (&clamped, &bits, sizeof clamped);
+
   const float shifted = clamped * 0x1.715476p+0f + 0x1.8p23f;
   const float n = shifted - 0x1.8p23f;
   const float r = (clamped - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f;
   float p = 1.0f / 720, scale;
-  guint32 bits;
 
   p = p * r + 1.0f / 120;
   p = p * r + 1.0f / 24;
