@@ -140,11 +140,14 @@ gst_lm_decide_params_install (GObjectClass *klass)
           "tokens to the power of this (0: the sum, 1: the mean)", 0, 2,
           DEFAULT_LENGTH_EXPONENT, flags));
   install_temperature (klass, GST_LM_DECIDE_CHOICE_TEMPERATURE,
-      "choice-temperature", "What the scores of a choice are divided by (0: as the head says, or 1)");
+      "choice-temperature", "What the scores of a choice are divided by "
+      "(0: as the head says, or 1)");
   install_temperature (klass, GST_LM_DECIDE_YESNO_TEMPERATURE,
-      "yesno-temperature", "What the scores of yes and no are divided by (0: as the head says, or 1)");
+      "yesno-temperature", "What the scores of yes and no are divided by "
+      "(0: as the head says, or 1)");
   install_temperature (klass, GST_LM_DECIDE_SCORE_TEMPERATURE,
-      "score-temperature", "What the scores of levels are divided by (0: as the head says, or 1)");
+      "score-temperature", "What the scores of levels are divided by "
+      "(0: as the head says, or 1)");
 }
 
 static void

@@ -62,9 +62,9 @@ test_sources (void)
       " options=\"<x,y>\" ! " SINK, gst_structure_new ("overrides",
           "questions", G_TYPE_STRING, question, NULL));
   g_autofree char *options = decide (STATE "! lmdecide "
-      "instructions=\"What is it?\" options=\"<x,y>\" ! " SINK, gst_structure_new ("overrides",
-          "options", G_TYPE_STRV, ((const char *[]) { "bill", "card", "fraud",
-              NULL }), NULL));
+      "instructions=\"What is it?\" options=\"<x,y>\" ! " SINK,
+      gst_structure_new ("overrides", "options", G_TYPE_STRV,
+          ((const char *[]) { "bill", "card", "fraud", NULL }), NULL));
   g_autofree char *file = NULL;
 
   close (g_mkstemp (path));

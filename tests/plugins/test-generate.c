@@ -178,7 +178,7 @@ static void
 test_preset_fields (void)
 {
   static const char *const elements[] =
-      { "lmdecode", "lmprefill", "lmgenerate" };
+      { "lmdecide", "lmdecode", "lmprefill", "lmgenerate" };
 
   for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
     g_autoptr (GstElement) element =
@@ -210,8 +210,8 @@ static void
 test_states (void)
 {
   static const char *const elements[] = {
-    "lmprompt", "lmchat", "lmtokenize", "lmlookup", "lmprefill", "lmdecode",
-    "lmdetokenize", "lmgenerate"
+    "lmprompt", "lmchat", "lmtokenize", "lmlookup", "lmprefill", "lmdecide",
+    "lmgate", "lmdecode", "lmdetokenize", "lmgenerate"
   };
 
   for (guint i = 0; i < 2 * G_N_ELEMENTS (elements); i++) {
