@@ -18,6 +18,7 @@
 #include "formats/verify.h"
 #include "generate/decider.h"
 #include "generate/decision.h"
+#include "generate/dflash-drafter.h"
 #include "generate/generation.h"
 #include "generate/lookup-drafter.h"
 #include "generate/question.h"

@@ -17,6 +17,7 @@ plugin_init (GstPlugin *plugin)
   registered |= GST_ELEMENT_REGISTER (lmdecide, plugin);
   registered |= GST_ELEMENT_REGISTER (lmdecode, plugin);
   registered |= GST_ELEMENT_REGISTER (lmdetokenize, plugin);
+  registered |= GST_ELEMENT_REGISTER (lmdraft, plugin);
   registered |= GST_ELEMENT_REGISTER (lmgate, plugin);
   registered |= GST_ELEMENT_REGISTER (lmgenerate, plugin);
   registered |= GST_ELEMENT_REGISTER (lmlookup, plugin);

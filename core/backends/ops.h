@@ -31,6 +31,9 @@ typedef struct {
   RunnelRopeStyle rope_style;
   float norm_epsilon;
   RunnelKvType kv_type;
+  /* Of drafts, else 0. */
+  guint conv_taps, conv_group;
+  guint n_fused;             /* columns of what is fused into x */
 } RunnelShape;
 
 /* Rows of a page's memory that are consecutive keys of a sequence. */
@@ -47,6 +50,8 @@ typedef struct {
   guint first_key;           /* logical index of the first new row */
   const RunnelKeys *keys;    /* ascending, all of the sequence */
   guint n_keys;              /* runs, not rows */
+  gboolean joint;            /* the new rows see each other both ways: a
+                                draft's block */
 } RunnelPassSequence;
 
 typedef struct {
@@ -65,6 +70,14 @@ typedef struct {
   RunnelOperand *q_norm, *k_norm;
   RunnelOperand *ffn_norm;
   RunnelOperand *gate, *up, *down;
+  /* A dynamic depthwise convolution over the rows of a block stands before
+   * and behind attention, and before and behind the MLP. Of tap j it has
+   * base[j] + f[j][group] as the factor of a channel in the row j before; f
+   * are the products of the conv with the sublayer's normed input. Base and f
+   * are [2][conv_taps][…]: before, behind. */
+  RunnelOperand *attn_conv_base, *attn_conv;
+  RunnelOperand *ffn_conv_base, *ffn_conv;
+  guint window;              /* keys nearer than this are seen; 0: all */
 } RunnelLayer;
 
 /* What the products of a layer read. */
@@ -116,11 +129,18 @@ typedef struct {
   /* head norms, rotation, k and v into the pages */
   void (*rope_append) (RunnelPass *pass, const RunnelLayer *layer,
                        guint layer_index);
-  void (*attend) (RunnelPass *pass, guint layer_index);
+  void (*attend) (RunnelPass *pass, const RunnelLayer *layer,
+                  guint layer_index);
   /* x += o · attention */
-  void (*project_add) (RunnelPass *pass, const RunnelOperand *o);
+  void (*project_add) (RunnelPass *pass, const RunnelLayer *layer);
   /* x += down · (silu (gate · norm (x)) ∘ (up · norm (x))) */
   void (*mlp) (RunnelPass *pass, const RunnelLayer *layer);
+  /* x = matrix · input, of [n_rows][n_fused] floats: a draft's context. */
+  void (*fuse) (RunnelPass *pass, const RunnelOperand *matrix,
+                const float *input);
+  /* k and v of norm (x), head norm and rotation, into the pages */
+  void (*append_context) (RunnelPass *pass, const RunnelOperand *norm,
+                          const RunnelLayer *layer, guint layer_index);
   /* Copies row @row of x to the host: the hidden row, before the last norm. */
   void (*read_hidden) (RunnelPass *pass, guint row, float *hidden);
   /* Copies row @row of what a product of the last layer read to the host, as
@@ -128,12 +148,17 @@ typedef struct {
   void (*read_input) (RunnelPass *pass, RunnelInput input, guint row,
                       float *values);
   /* Logits of hidden rows that the host gives: @hidden and @logits are
-   * @n_rows pointers to [n_embd] and [n_vocab] floats. May be called without
+   * @n_rows pointers to [n_embd] floats and to one for each row of the matrix,
+   * at most n_vocab. May be called without
    * begin for rows alone, between begin and end otherwise. Returns the index
    * of the first row with a non-finite logit, or n_rows. */
   guint (*output) (RunnelPass *pass, const RunnelOperand *norm,
                    const RunnelOperand *output, const float *const *hidden,
                    float *const *logits, guint n_rows);
+
+  /* A row of a matrix as floats, to the host. */
+  void (*read_row) (RunnelBackend *self, const RunnelOperand *matrix,
+                    guint row, float *values);
 
   /* One row of all layers to or from the host, k and v of
    * [n_layers][n_kv_heads · head_dim] floats: shift. */

@@ -193,14 +193,14 @@ rope_append (RunnelPass *pass, const RunnelLayer *layer, guint layer_index)
 }
 
 static void
-attend (RunnelPass *pass, guint layer_index)
+attend (RunnelPass *pass, const RunnelLayer *layer, guint layer_index)
 {
   Entry *entry = find (pass);
   const RunnelPassRows *rows = entry->rows;
   Counters cost = { 0 };
   guint64 started = now_ns (), seen = 0;
 
-  inner->attend (pass, layer_index);
+  inner->attend (pass, layer, layer_index);
   for (guint i = 0; i < rows->n_sequences; i++) {
     const RunnelPassSequence *sequence = &rows->sequences[i];
     guint64 n = sequence->n_rows, first = sequence->first_key;
@@ -213,14 +213,14 @@ attend (RunnelPass *pass, guint layer_index)
 }
 
 static void
-project_add (RunnelPass *pass, const RunnelOperand *o)
+project_add (RunnelPass *pass, const RunnelLayer *layer)
 {
   Entry *entry = find (pass);
   Counters cost = { 0 };
   guint64 started = now_ns ();
 
-  inner->project_add (pass, o);
-  add_operand (&cost, o, entry->rows->n_rows);
+  inner->project_add (pass, layer);
+  add_operand (&cost, layer->o, entry->rows->n_rows);
   count (entry, PROJECT_ADD, started, &cost);
 }
 

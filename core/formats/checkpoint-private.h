@@ -9,6 +9,7 @@
 
 #include "../model/architecture.h"
 #include "checkpoint.h"
+#include "json-reader.h"
 
 G_BEGIN_DECLS
 
@@ -48,6 +49,15 @@ runnel_checkpoint_check_tensors (RunnelCheckpoint *self,
                                  const RunnelArchitecture *architecture,
                                  GError **error);
 
+/* Of DFlash drafts, into hyperparameters.draft; the sizes have been read. */
+gboolean runnel_checkpoint_read_gguf_draft (RunnelCheckpoint *self,
+                                            GError **error);
+gboolean runnel_checkpoint_is_gguf_draft_key (const char *suffix);
+gboolean runnel_checkpoint_read_config_draft (RunnelCheckpoint *self,
+                                              RunnelJsonReader *in);
+gboolean runnel_checkpoint_is_draft_config (const RunnelJsonNode *root);
+
+/* An axis of convolutions beyond the second joins it. */
 void runnel_checkpoint_add_tensor (RunnelCheckpoint *self,
                                    const RunnelTensor *tensor,
                                    const char *name);

@@ -16,8 +16,11 @@
 static char *
 name_in_file (RunnelCheckpoint *self, RunnelPart part, guint layer)
 {
-  return self->safetensors != NULL ? runnel_part_dup_hf_name (part, layer) :
-      runnel_part_dup_name (part, layer);
+  if (self->safetensors == NULL)
+    return runnel_part_dup_name (part, layer);
+  return self->hyperparameters.draft.block_size > 0 ?
+      runnel_part_dup_hf_draft_name (part, layer) :
+      runnel_part_dup_hf_name (part, layer);
 }
 
 /* @name: of the file, for the message. */

@@ -75,6 +75,16 @@ runnel_checkpoint_add_tensor (RunnelCheckpoint *self,
     const RunnelTensor *tensor, const char *name)
 {
   RunnelTensor added = *tensor;
+  RunnelPart part;
+  guint layer;
+
+  if (added.n_dims == 3 && runnel_part_find (name, &part, &layer) &&
+      (part == RUNNEL_PART_ATTN_CONV_BASE ||
+          part == RUNNEL_PART_FFN_CONV_BASE)) {
+    added.dims[1] *= added.dims[2];
+    added.dims[2] = 1;
+    added.n_dims = 2;
+  }
 
   added.name = g_string_chunk_insert (self->names, name);
   g_array_append_val (self->tensors, added);

@@ -15,6 +15,7 @@
 typedef struct {
   RunnelGguf *gguf;
   const char *architecture;
+  gboolean is_draft;
   char key[128];
   GError **error;
 } Reader;
@@ -121,23 +122,18 @@ check_key (Reader *self, const char *key, const char *suffix)
         runnel_gguf_get_double (self->gguf, key, &value, NULL) &&
         (value == neutral_keys[i].neutral || value == neutral_keys[i].also))
       return TRUE;
+  if (self->is_draft && runnel_checkpoint_is_gguf_draft_key (suffix))
+    return TRUE;
   return refuse_key (self, key);
 }
 
+/* Drafts have a window and no mask; see draft-hyperparameters.c. */
 static gboolean
-check_keys (Reader *self, const RunnelHyperparameters *hp)
+check_mask (Reader *self, const RunnelHyperparameters *hp)
 {
-  gsize prefix = strlen (self->architecture);
   guint64 window;
   gboolean causal;
 
-  for (gsize i = 0; i < runnel_gguf_n_keys (self->gguf); i++) {
-    const char *key = runnel_gguf_key (self->gguf, i);
-
-    if (strncmp (key, self->architecture, prefix) == 0 &&
-        key[prefix] == '.' && !check_key (self, key, key + prefix + 1))
-      return FALSE;
-  }
   if (!runnel_gguf_get_uint_or (self->gguf,
           join_key (self, "attention.sliding_window"), 0, G_MAXUINT64, 0,
           &window, self->error))
@@ -148,6 +144,21 @@ check_keys (Reader *self, const RunnelHyperparameters *hp)
           join_key (self, "attention.causal"), TRUE, &causal, self->error))
     return FALSE;
   return causal || refuse_key (self, self->key);
+}
+
+static gboolean
+check_keys (Reader *self, const RunnelHyperparameters *hp)
+{
+  gsize prefix = strlen (self->architecture);
+
+  for (gsize i = 0; i < runnel_gguf_n_keys (self->gguf); i++) {
+    const char *key = runnel_gguf_key (self->gguf, i);
+
+    if (strncmp (key, self->architecture, prefix) == 0 &&
+        key[prefix] == '.' && !check_key (self, key, key + prefix + 1))
+      return FALSE;
+  }
+  return self->is_draft || check_mask (self, hp);
 }
 
 /* What kind of file it is: a whole language model? */
@@ -302,11 +313,14 @@ read_architecture (Reader *self, RunnelHyperparameters *hp)
         runnel_gguf_name (self->gguf));
     return NULL;
   }
-  found = runnel_architecture_find (name, runnel_gguf_name (self->gguf),
-      self->error);
+  found = strcmp (name, runnel_draft_architecture.name) == 0 ?
+      &runnel_draft_architecture :
+      runnel_architecture_find (name, runnel_gguf_name (self->gguf),
+          self->error);
   if (found != NULL) {
     g_strlcpy (hp->architecture, name, sizeof hp->architecture);
     self->architecture = found->name;
+    self->is_draft = found->is_draft;
     hp->rope_style = found->gguf_rope;
   }
   return found;
@@ -340,6 +354,9 @@ runnel_checkpoint_read_gguf (RunnelCheckpoint *self, RunnelLoadMode mode,
       !read_vocabulary (&reader, hp))
     return FALSE;
   hp->tied = runnel_gguf_find_tensor (self->gguf, "output.weight") == NULL;
+  if (architecture->is_draft &&
+      !runnel_checkpoint_read_gguf_draft (self, error))
+    return FALSE;
   for (gsize i = 0; i < runnel_gguf_n_tensors (self->gguf); i++) {
     const RunnelTensor *tensor = runnel_gguf_tensor (self->gguf, i);
 

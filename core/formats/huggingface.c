@@ -98,7 +98,7 @@ check_class (Config *self)
   const RunnelJsonNode *classes = runnel_json_find (self->in.root,
       "architectures");
 
-  if (classes == NULL)
+  if (classes == NULL || self->architecture->is_draft)
     return TRUE;
   if (runnel_json_node_kind (classes) != RUNNEL_JSON_ARRAY)
     return fail (self, RUNNEL_ERROR_MALFORMED, "'architectures' is no array");
@@ -140,7 +140,8 @@ check_supported (Config *self, const RunnelHyperparameters *hp)
     if (node != NULL && !is_neutral (node, neutral_keys[i].neutral))
       return refuse (self, neutral_keys[i].key);
   }
-  return check_class (self) && check_sliding_window (self, hp);
+  return check_class (self) &&
+      (self->architecture->is_draft || check_sliding_window (self, hp));
 }
 
 /* --- rope --- */
@@ -320,11 +321,20 @@ read_config (Config *self, RunnelHyperparameters *hp)
     return FALSE;
   if (type == NULL)
     return fail (self, RUNNEL_ERROR_MALFORMED, "'model_type' is missing");
-  self->architecture = runnel_architecture_find (type,
-      runnel_json_name (self->in.json), self->in.error);
+  /* The published drafts have the layers of a Qwen3. */
+  if (runnel_checkpoint_is_draft_config (self->in.root)) {
+    if (strcmp (type, "qwen3") != 0)
+      return fail (self, RUNNEL_ERROR_UNSUPPORTED, "a draft with 'model_type' "
+          "%s is not supported (qwen3 is)", type);
+    self->architecture = &runnel_draft_architecture;
+  } else {
+    self->architecture = runnel_architecture_find (type,
+        runnel_json_name (self->in.json), self->in.error);
+  }
   if (self->architecture == NULL)
     return FALSE;
-  g_strlcpy (hp->architecture, type, sizeof hp->architecture);
+  g_strlcpy (hp->architecture, self->architecture->name,
+      sizeof hp->architecture);
   return read_sizes (self, hp) &&
       runnel_json_get_double_or (&self->in, self->in.root, "rms_norm_eps", 1e-6,
           &hp->norm_epsilon) &&
@@ -348,8 +358,9 @@ is_ignored (const char *name, const RunnelHyperparameters *hp)
 static gboolean
 add_tensors (RunnelCheckpoint *self, GError **error)
 {
-  const char *unusable =
-      runnel_safetensors_find_unusable (self->safetensors, "model.layers.");
+  const gboolean is_draft = self->hyperparameters.draft.block_size > 0;
+  const char *unusable = runnel_safetensors_find_unusable (self->safetensors,
+      is_draft ? "layers." : "model.layers.");
 
   if (unusable != NULL) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
@@ -367,7 +378,8 @@ add_tensors (RunnelCheckpoint *self, GError **error)
 
     if (is_ignored (tensor->name, &self->hyperparameters))
       continue;
-    if (!runnel_part_find_hf (tensor->name, &part, &layer)) {
+    if (!(is_draft ? runnel_part_find_hf_draft :
+            runnel_part_find_hf) (tensor->name, &part, &layer)) {
       g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
           "%s: tensor '%s' is not supported in architecture '%s'",
           runnel_mapping_name (tensor->mapping), tensor->name,
@@ -400,7 +412,9 @@ runnel_checkpoint_read_hugging_face (RunnelCheckpoint *self,
   reader.in.root = runnel_json_root (json);
   reader.in.error = error;
   if (!read_config (&reader, &self->hyperparameters) ||
-      !runnel_checkpoint_check_hyperparameters (self, error))
+      !runnel_checkpoint_check_hyperparameters (self, error) ||
+      (reader.architecture->is_draft &&
+          !runnel_checkpoint_read_config_draft (self, &reader.in)))
     return FALSE;
   self->safetensors = runnel_safetensors_open (self->path, mode, error);
   if (self->safetensors == NULL || !add_tensors (self, error) ||

@@ -20,10 +20,22 @@
    | BIT (RUNNEL_PART_V_BIAS))
 #define HEAD_NORMS (BIT (RUNNEL_PART_Q_NORM) | BIT (RUNNEL_PART_K_NORM))
 #define OUTPUT BIT (RUNNEL_PART_OUTPUT)
+/* Of a draft, without what it borrows. */
+#define DRAFT \
+  ((DECODER & ~BIT (RUNNEL_PART_EMBEDDING)) | HEAD_NORMS \
+   | BIT (RUNNEL_PART_FUSION) | BIT (RUNNEL_PART_CONTEXT_NORM))
+#define CONVOLUTIONS \
+  (BIT (RUNNEL_PART_ATTN_CONV_BASE) | BIT (RUNNEL_PART_ATTN_CONV) \
+   | BIT (RUNNEL_PART_FFN_CONV_BASE) | BIT (RUNNEL_PART_FFN_CONV))
+#define SELECTOR \
+  (BIT (RUNNEL_PART_SELECTOR) | BIT (RUNNEL_PART_PREDECESSORS) \
+   | BIT (RUNNEL_PART_SUCCESSORS))
 #define ROPE_FACTORS BIT (RUNNEL_PART_ROPE_FACTORS)
 
 /* Pre-norm decoders with rotary positions, grouped-query attention and a
- * gated MLP; they differ in what surrounds q, k and v. */
+ * gated MLP; they differ in what surrounds q, k and v. DFlash drafts, versions
+ * 1 and 2, are such layers too, without a mask: Chen et al., "DFlash: Block
+ * Diffusion for Flash Speculative Decoding", 2026, arXiv 2602.06036. */
 static const RunnelArchitecture architectures[] = {
   { "llama", "LlamaForCausalLM", RUNNEL_ROPE_PAIRS, 0,
     DECODER, OUTPUT | ROPE_FACTORS },
@@ -33,7 +45,14 @@ static const RunnelArchitecture architectures[] = {
     DECODER | HEAD_NORMS, OUTPUT },
 };
 
-typedef enum { ONE, EMBD, FF, QUERY, KEY, HEAD, VOCAB, HALF_ROPE } Size;
+const RunnelArchitecture runnel_draft_architecture = {
+  "dflash", "DFlashDraftModel", RUNNEL_ROPE_HALVES, 128, DRAFT, 0, TRUE,
+};
+
+typedef enum {
+  ONE, EMBD, FF, QUERY, KEY, HEAD, VOCAB, HALF_ROPE, TAPPED, CONV_TAPS,
+  CONV_FACTORS, RANK
+} Size;
 
 /* Names of a layer's parts follow "blk.N." and "model.layers.N.". */
 static const struct {
@@ -67,7 +86,33 @@ static const struct {
     = { "output_norm.weight", "model.norm.weight", EMBD, ONE },
   [RUNNEL_PART_OUTPUT] = { "output.weight", "lm_head.weight", EMBD, VOCAB },
   [RUNNEL_PART_ROPE_FACTORS] = { "rope_freqs.weight", NULL, HALF_ROPE, ONE },
+  [RUNNEL_PART_ATTN_CONV_BASE]
+    = { "attn_conv_base", "attention_conv.base_kernel", EMBD, CONV_TAPS },
+  [RUNNEL_PART_ATTN_CONV]
+    = { "attn_conv_proj.weight", "attention_conv.kernel_projection.weight",
+      EMBD, CONV_FACTORS },
+  [RUNNEL_PART_FFN_CONV_BASE]
+    = { "ffn_conv_base", "mlp_conv.base_kernel", EMBD, CONV_TAPS },
+  [RUNNEL_PART_FFN_CONV]
+    = { "ffn_conv_proj.weight", "mlp_conv.kernel_projection.weight", EMBD,
+      CONV_FACTORS },
+  [RUNNEL_PART_FUSION] = { "fc.weight", "model.fc.weight", TAPPED, EMBD },
+  [RUNNEL_PART_CONTEXT_NORM]
+    = { "enc.output_norm.weight", "model.hidden_norm.weight", EMBD, ONE },
+  [RUNNEL_PART_SELECTOR]
+    = { "selector_hidden.weight",
+      "model.candidate_selector.hidden_projection.weight", EMBD, RANK },
+  [RUNNEL_PART_PREDECESSORS]
+    = { "selector_predecessor.weight",
+      "model.candidate_selector.predecessor_codebook", RANK, VOCAB },
+  [RUNNEL_PART_SUCCESSORS]
+    = { "selector_successor.weight",
+      "model.candidate_selector.successor_codebook", RANK, VOCAB },
 };
+
+/* Hugging Face's drafts have no "model." before their names. */
+#define HF_PREFIX "model."
+
 
 const RunnelArchitecture *
 runnel_architecture_find (const char *name, const char *file, GError **error)
@@ -91,7 +136,9 @@ runnel_architecture_needs (const RunnelArchitecture *self,
                            const RunnelHyperparameters *hp, RunnelPart part)
 {
   return (self->parts & BIT (part)) != 0
-      || (part == RUNNEL_PART_OUTPUT && !hp->tied);
+      || (part == RUNNEL_PART_OUTPUT && !hp->tied)
+      || (hp->draft.conv_taps > 0 && (CONVOLUTIONS & BIT (part)) != 0)
+      || (hp->draft.selector_top_k > 0 && (SELECTOR & BIT (part)) != 0);
 }
 
 gboolean
@@ -100,7 +147,8 @@ runnel_architecture_allows (const RunnelArchitecture *self,
 {
   if (part == RUNNEL_PART_OUTPUT && hp->tied)
     return FALSE;
-  return ((self->parts | self->optional) & BIT (part)) != 0;
+  return (self->optional & BIT (part)) != 0
+      || runnel_architecture_needs (self, hp, part);
 }
 
 /* ---- Names --------------------------------------------------------------- */
@@ -119,6 +167,15 @@ runnel_part_dup_hf_name (RunnelPart part, guint layer)
   if (part < RUNNEL_N_LAYER_PARTS)
     return g_strdup_printf ("model.layers.%u.%s", layer, parts[part].hf);
   return g_strdup (parts[part].hf);
+}
+
+char *
+runnel_part_dup_hf_draft_name (RunnelPart part, guint layer)
+{
+  g_autofree char *name = runnel_part_dup_hf_name (part, layer);
+
+  return g_strdup (name != NULL && g_str_has_prefix (name, HF_PREFIX)
+      ? name + strlen (HF_PREFIX) : name);
 }
 
 /* Splits "blk.12.attn_q.weight" after its prefix; the number as it would be
@@ -174,6 +231,15 @@ runnel_part_find_hf (const char *hf_name, RunnelPart *ret_part,
   return find (hf_name, TRUE, ret_part, ret_layer);
 }
 
+gboolean
+runnel_part_find_hf_draft (const char *hf_name, RunnelPart *ret_part,
+                           guint *ret_layer)
+{
+  g_autofree char *name = g_strconcat (HF_PREFIX, hf_name, NULL);
+
+  return find (name, TRUE, ret_part, ret_layer);
+}
+
 /* ---- Shapes -------------------------------------------------------------- */
 
 static guint64
@@ -187,6 +253,11 @@ resolve_size (Size size, const RunnelHyperparameters *hp)
     case HEAD: return hp->head_dim;
     case VOCAB: return hp->n_vocab;
     case HALF_ROPE: return hp->rope_dimensions / 2;
+    case TAPPED: return (guint64) hp->draft.n_taps * hp->n_embd;
+    case CONV_TAPS: return 2 * hp->draft.conv_taps;
+    case CONV_FACTORS: return 2 * hp->draft.conv_taps
+        * (guint64) (hp->n_embd / MAX (hp->draft.conv_group, 1));
+    case RANK: return hp->draft.selector_rank;
     default: return 1;
   }
 }

@@ -20,9 +20,13 @@ typedef enum {
   RUNNEL_PART_O, RUNNEL_PART_Q_BIAS, RUNNEL_PART_K_BIAS, RUNNEL_PART_V_BIAS,
   RUNNEL_PART_Q_NORM, RUNNEL_PART_K_NORM, RUNNEL_PART_FFN_NORM,
   RUNNEL_PART_GATE, RUNNEL_PART_UP, RUNNEL_PART_DOWN,
+  RUNNEL_PART_ATTN_CONV_BASE, RUNNEL_PART_ATTN_CONV, RUNNEL_PART_FFN_CONV_BASE,
+  RUNNEL_PART_FFN_CONV,
   RUNNEL_N_LAYER_PARTS,
   RUNNEL_PART_EMBEDDING = RUNNEL_N_LAYER_PARTS,
   RUNNEL_PART_OUTPUT_NORM, RUNNEL_PART_OUTPUT, RUNNEL_PART_ROPE_FACTORS,
+  RUNNEL_PART_FUSION, RUNNEL_PART_CONTEXT_NORM, RUNNEL_PART_SELECTOR,
+  RUNNEL_PART_PREDECESSORS, RUNNEL_PART_SUCCESSORS,
   RUNNEL_N_PARTS
 } RunnelPart;
 
@@ -33,7 +37,11 @@ typedef struct {
   guint hf_head_dim;           /* if config.json has none; 0: n_embd / n_heads */
   guint64 parts;               /* bit per RunnelPart that it must have */
   guint64 optional;            /* bit per RunnelPart that it may have */
+  gboolean is_draft;           /* borrows embedding and output matrix */
 } RunnelArchitecture;
+
+/* Not one that is found by name: a draft is no model of its own. */
+extern const RunnelArchitecture runnel_draft_architecture;
 
 /* NULL with RUNNEL_ERROR_UNSUPPORTED, which names @file and the known ones. */
 const RunnelArchitecture *runnel_architecture_find (const char *name,
@@ -41,7 +49,8 @@ const RunnelArchitecture *runnel_architecture_find (const char *name,
                                                     GError **error);
 
 /* Whether a model with these hyperparameters must or may have the part. The
- * output matrix must be there unless it is tied to the embedding. */
+ * output matrix must be there unless it is tied to the embedding, and what
+ * convolutions and path selectors need if there are any. */
 gboolean runnel_architecture_needs (const RunnelArchitecture *self,
                                     const RunnelHyperparameters *hp,
                                     RunnelPart part);
@@ -54,12 +63,16 @@ gboolean runnel_architecture_allows (const RunnelArchitecture *self,
  * have). @layer is ignored for the model's own parts. */
 char *runnel_part_dup_name (RunnelPart part, guint layer);
 char *runnel_part_dup_hf_name (RunnelPart part, guint layer);
+/* In Hugging Face files of drafts, which begin their names with the layer. */
+char *runnel_part_dup_hf_draft_name (RunnelPart part, guint layer);
 
 /* FALSE when no part has that name; @ret_layer is 0 for the model's own. */
 gboolean runnel_part_find (const char *name, RunnelPart *ret_part,
                            guint *ret_layer);
 gboolean runnel_part_find_hf (const char *hf_name, RunnelPart *ret_part,
                               guint *ret_layer);
+gboolean runnel_part_find_hf_draft (const char *hf_name, RunnelPart *ret_part,
+                                    guint *ret_layer);
 
 /* The columns and rows that a part must have; a vector has one row. */
 void runnel_part_get_dims (RunnelPart part, const RunnelHyperparameters *hp,

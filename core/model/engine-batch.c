@@ -430,11 +430,12 @@ fail_requests (RunnelJob **jobs, unsigned n_jobs, const GError *error)
 static void
 forward (RunnelBatcher *self, guint n_rows)
 {
+  const RunnelWeights *weights = runnel_engine_get_weights (self->engine);
   RunnelProbe *probe = runnel_engine_get_probe (self->engine);
 
   if (probe != NULL)
     probe->n_rows = n_rows;
-  runnel_forward (runnel_engine_get_weights (self->engine), self->pass,
+  runnel_forward (weights, weights->embedding, self->pass,
       (const RunnelTap *) self->scratch.taps->data, self->scratch.taps->len,
       probe);
 }

@@ -149,6 +149,20 @@ make (RunnelModel *model, RunnelBackend *backend, RunnelKvType kv_type,
   return self;
 }
 
+static gboolean
+check_whole (RunnelModel *model, GError **error)
+{
+  const RunnelHyperparameters *hp = runnel_checkpoint_hyperparameters (
+      runnel_model_get_checkpoint (model));
+
+  if (hp->draft.block_size == 0)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
+      "%s: is a draft, which guesses for another model and says nothing alone; "
+      "give it to that model as its draft", runnel_model_get_path (model));
+  return FALSE;
+}
+
 /**
  * runnel_engine_get:
  * @model: what to run
@@ -217,6 +231,8 @@ runnel_engine_get_within (RunnelModel *model, RunnelBackend *backend,
   engine = find (model, backend, kv_type);
   if (engine != NULL)
     return engine;
+  if (!check_whole (model, error))
+    return NULL;
   weights = runnel_model_ref_weights (model, backend, max_memory, progress,
       user_data, cancellable, error);
   if (weights == NULL)

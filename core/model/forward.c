@@ -23,21 +23,22 @@ look (const RunnelProbe *probe, RunnelPass *pass, guint layer,
 }
 
 void
-runnel_forward (const RunnelWeights *weights, RunnelPass *pass,
-                const RunnelTap *taps, guint n_taps, const RunnelProbe *probe)
+runnel_forward (const RunnelWeights *weights, const RunnelOperand *embedding,
+                RunnelPass *pass, const RunnelTap *taps, guint n_taps,
+                const RunnelProbe *probe)
 {
   const RunnelOps *ops = weights->ops;
 
-  ops->embed (pass, weights->embedding);
+  ops->embed (pass, embedding);
   for (guint i = 0; i < weights->hp.n_layers; i++) {
     const RunnelLayer *layer = &weights->layers[i];
 
     ops->project (pass, layer);
     look (probe, pass, i, RUNNEL_INPUT_QKV);
     ops->rope_append (pass, layer, i);
-    ops->attend (pass, i);
+    ops->attend (pass, layer, i);
     look (probe, pass, i, RUNNEL_INPUT_O);
-    ops->project_add (pass, layer->o);
+    ops->project_add (pass, layer);
     ops->mlp (pass, layer);
     read_taps (ops, pass, i, taps, n_taps);
     look (probe, pass, i, RUNNEL_INPUT_GATE_UP);
@@ -60,6 +61,9 @@ runnel_forward_shape (const RunnelHyperparameters *hp, RunnelKvType kv_type)
     .rope_style = hp->rope_style,
     .norm_epsilon = (float) hp->norm_epsilon,
     .kv_type = kv_type,
+    .conv_taps = hp->draft.conv_taps,
+    .conv_group = hp->draft.conv_group,
+    .n_fused = hp->draft.n_taps * hp->n_embd,
   };
 
   return shape;

@@ -27,9 +27,10 @@ typedef struct {
   guint n_rows;                /* of the pass */
 } RunnelProbe;
 
-/* Runs all layers over the rows of a pass that has begun. @probe may be
- * NULL. */
-void runnel_forward (const RunnelWeights *weights, RunnelPass *pass,
+/* Runs all layers over the rows of a pass that has begun. @embedding: the
+ * weights' own, or that of a draft's target; @probe may be NULL. */
+void runnel_forward (const RunnelWeights *weights,
+                     const RunnelOperand *embedding, RunnelPass *pass,
                      const RunnelTap *taps, guint n_taps,
                      const RunnelProbe *probe);
 

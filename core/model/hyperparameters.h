@@ -23,6 +23,21 @@ typedef enum {
 } RunnelRopeScaling;
 
 #define RUNNEL_MAX_LAYERS 512
+#define RUNNEL_MAX_TAPS 64
+
+/* Of a draft that reads hidden rows of its target and guesses a block of
+ * tokens at once (DFlash); block_size is 0 in models that do not. */
+typedef struct {
+  guint block_size;            /* slots, the anchor's among them */
+  gint32 mask_token;           /* in the slots that are to be guessed */
+  guint n_target_layers;       /* 0: the file does not say */
+  guint n_taps;
+  guint taps[RUNNEL_MAX_TAPS]; /* layers of the target, from 0 */
+  guint conv_taps, conv_group; /* 0 without convolutions (DFlash 1) */
+  guint selector_rank, selector_top_k;     /* 0 without a path selector */
+  guint window;                /* of sliding layers: |distance| below it */
+  guint8 sliding[RUNNEL_MAX_LAYERS];
+} RunnelDraftHyperparameters;
 
 typedef struct {
   char architecture[32];       /* "llama", "qwen2", "qwen3" */
@@ -45,6 +60,7 @@ typedef struct {
   /* yarn; 0 = default */
   double rope_beta_fast, rope_beta_slow, rope_attention_factor;
   gboolean tied;               /* no output matrix: the embedding serves */
+  RunnelDraftHyperparameters draft;
 } RunnelHyperparameters;
 
 G_END_DECLS

@@ -26,6 +26,10 @@ layer_part (RunnelLayer *layer, RunnelPart part)
     [RUNNEL_PART_GATE] = &layer->gate,
     [RUNNEL_PART_UP] = &layer->up,
     [RUNNEL_PART_DOWN] = &layer->down,
+    [RUNNEL_PART_ATTN_CONV_BASE] = &layer->attn_conv_base,
+    [RUNNEL_PART_ATTN_CONV] = &layer->attn_conv,
+    [RUNNEL_PART_FFN_CONV_BASE] = &layer->ffn_conv_base,
+    [RUNNEL_PART_FFN_CONV] = &layer->ffn_conv,
   };
 
   return parts[part];
@@ -45,6 +49,16 @@ find_place (RunnelWeights *self, RunnelPart part, guint layer)
       return &self->output;
     case RUNNEL_PART_ROPE_FACTORS:
       return NULL;
+    case RUNNEL_PART_FUSION:
+      return &self->fusion;
+    case RUNNEL_PART_CONTEXT_NORM:
+      return &self->context_norm;
+    case RUNNEL_PART_SELECTOR:
+      return &self->selector;
+    case RUNNEL_PART_PREDECESSORS:
+      return &self->predecessors;
+    case RUNNEL_PART_SUCCESSORS:
+      return &self->successors;
     default:
       return layer_part (&self->layers[layer], part);
   }
@@ -161,6 +175,9 @@ runnel_weights_new (RunnelCheckpoint *checkpoint, RunnelBackend *backend,
   self->checkpoint = runnel_checkpoint_ref (checkpoint);
   self->hp = *runnel_checkpoint_hyperparameters (checkpoint);
   self->layers = g_new0 (RunnelLayer, self->hp.n_layers);
+  for (guint i = 0; i < self->hp.n_layers; i++)
+    self->layers[i].window
+        = self->hp.draft.sliding[i] ? self->hp.draft.window : 0;
   init_rope (self);
   self->items = list_items (self);
   if (!choose_placement (self, backend, error)
@@ -226,6 +243,11 @@ runnel_weights_unref (RunnelWeights *self)
     self->ops->operand_free (self->output);
   self->ops->operand_free (self->embedding);
   self->ops->operand_free (self->output_norm);
+  self->ops->operand_free (self->fusion);
+  self->ops->operand_free (self->context_norm);
+  self->ops->operand_free (self->selector);
+  self->ops->operand_free (self->predecessors);
+  self->ops->operand_free (self->successors);
   if (self->store != NULL)
     self->ops->store_free (self->store);
   runnel_placement_clear (&self->placement);

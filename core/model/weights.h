@@ -37,6 +37,12 @@ struct _RunnelWeights {
   RunnelOperand *embedding;
   RunnelOperand *output_norm;
   RunnelOperand *output;           /* the embedding when tied */
+
+  /* Of drafts, which have no embedding and no output matrix. */
+  RunnelOperand *fusion;
+  RunnelOperand *context_norm;
+  RunnelOperand *selector;         /* NULL without a path selector */
+  RunnelOperand *predecessors, *successors;
 };
 
 /* Reserves the memory, unless it is over @max_memory (0: no limit); nothing is

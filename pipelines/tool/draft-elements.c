@@ -11,11 +11,18 @@
 static GstElement *
 make_element (const char *drafter, GError **error)
 {
+  GstElement *element;
+
   if (g_str_equal (drafter, "lookup"))
     return gst_element_factory_make ("lmlookup", NULL);
-  report_set_usage (error, "--draft: '%s' is no drafter; there is: lookup",
-      drafter);
-  return NULL;
+  if (!g_file_test (drafter, G_FILE_TEST_EXISTS)) {
+    report_set_usage (error, "--draft: '%s' is neither 'lookup' nor the file "
+        "of a draft model", drafter);
+    return NULL;
+  }
+  element = gst_element_factory_make ("lmdraft", NULL);
+  g_object_set (element, "draft", drafter, NULL);
+  return element;
 }
 
 /* Between @prefill and what is linked to it. */

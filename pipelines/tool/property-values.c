@@ -98,8 +98,9 @@ const GOptionEntry property_value_entries[] = {
   PROPERTY ("thinking", 0, "Whether the model thinks before it answers",
       "auto|on|off"),
   { "draft", 0, 0, G_OPTION_ARG_STRING_ARRAY, &drafters,
-    "Let a drafter guess ahead: lookup, from prompt and reply; may be given "
-    "several times", "lookup" },
+    "Let a drafter guess ahead: lookup, from prompt and reply, or a draft "
+    "model that was made for the model; may be given several times",
+    "lookup|FILE" },
   PROPERTY ("draft-max", 0, "Verify at most this many guesses at once", "N"),
   { "set", 0, 0, G_OPTION_ARG_CALLBACK, on_set,
     "Any property of the pipeline's elements", "[ELEMENT.]PROPERTY=VALUE" },

@@ -9,11 +9,14 @@
 
 #define LOCAL_HEADER 0x04034b50
 #define LOCAL_HEADER_BYTES 30
+#define DEFLATED 8
+#define MAX_MEMBER (64 << 20)
 
 struct _Npz {
   char *data;
   gsize size;
   GArray *arrays;
+  GPtrArray *inflated;       /* memory of members that were compressed */
 };
 
 static guint32
@@ -76,6 +79,23 @@ parse_member (Npz *npz, const guint8 *name, gsize name_length,
   return TRUE;
 }
 
+/* NULL when it is not @size bytes. */
+static const guint8 *
+inflate (Npz *npz, const guint8 *from, gsize n, gsize size)
+{
+  g_autoptr (GZlibDecompressor) zlib
+      = g_zlib_decompressor_new (G_ZLIB_COMPRESSOR_FORMAT_RAW);
+  guint8 *to = size <= MAX_MEMBER ? g_malloc (MAX (size, 1)) : NULL;
+  gsize read, written;
+
+  if (to == NULL)
+    return NULL;
+  g_ptr_array_add (npz->inflated, to);
+  return g_converter_convert (G_CONVERTER (zlib), from, n, to, size,
+      G_CONVERTER_INPUT_AT_END, &read, &written, NULL)
+          == G_CONVERTER_FINISHED && written == size ? to : NULL;
+}
+
 static void
 clear_array (gpointer array)
 {
@@ -91,6 +111,7 @@ npz_open (const char *path, GError **error)
 
   npz->arrays = g_array_new (FALSE, FALSE, sizeof (NpzArray));
   g_array_set_clear_func (npz->arrays, clear_array);
+  npz->inflated = g_ptr_array_new_with_free_func (g_free);
   if (!g_file_get_contents (path, &npz->data, &npz->size, error))
     return NULL;
   data = (const guint8 *) npz->data;
@@ -100,14 +121,21 @@ npz_open (const char *path, GError **error)
     gsize name_length = read_u16 (data + at + 26);
     gsize body = name + name_length + read_u16 (data + at + 28);
     gsize size = read_u32 (data + at + 18);
+    gsize full = read_u32 (data + at + 22);
+    const guint8 *member = NULL;
 
     /* numpy writes the sizes of large members into a zip64 field. */
-    if (size == G_MAXUINT32 && body <= npz->size)
+    if (size == G_MAXUINT32 && body <= npz->size) {
+      full = read_u32 (data + name + name_length + 4);
       size = read_u32 (data + name + name_length + 4 + 8);
-    if (body + size > npz->size || !parse_member (npz, data + name,
-            name_length, data + body, size)) {
+    }
+    if (body + size <= npz->size)
+      member = read_u16 (data + at + 8) == DEFLATED
+          ? inflate (npz, data + body, size, full) : data + body;
+    if (member == NULL || !parse_member (npz, data + name, name_length,
+            member, full)) {
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-          "%s: byte %" G_GSIZE_FORMAT " is no stored .npy member", path, at);
+          "%s: byte %" G_GSIZE_FORMAT " is no .npy member", path, at);
       return NULL;
     }
     at = body + size;
@@ -119,6 +147,7 @@ void
 npz_free (Npz *npz)
 {
   g_array_unref (npz->arrays);
+  g_ptr_array_unref (npz->inflated);
   g_free (npz->data);
   g_free (npz);
 }

@@ -2,7 +2,7 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * Reads NumPy's .npz files whose members are stored, not compressed.
+ * Reads NumPy's .npz files, compressed or not.
  */
 #pragma once
 

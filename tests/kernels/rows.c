@@ -110,6 +110,22 @@ test_element_wise (const RunnelKernels *kernels)
     runnel_kernels_scalar.scale (scalar, 0.35355338f, n);
     expect (same_floats (got, scalar, n), "%s scale", kernels->name);
 
+    memcpy (got, x, n * sizeof (float));
+    memcpy (scalar, x, n * sizeof (float));
+    kernels->conv_tap (got, got, y, 0.25f, n, false);
+    runnel_kernels_scalar.conv_tap (scalar, scalar, y, 0.25f, n, false);
+    expect (same_floats (got, scalar, n), "%s conv_tap", kernels->name);
+    kernels->conv_tap (got, x, y, -1.5f, n, true);
+    runnel_kernels_scalar.conv_tap (scalar, x, y, -1.5f, n, true);
+    expect (same_floats (got, scalar, n), "%s conv_tap added", kernels->name);
+    for (uint32_t i = 0; i < n && fill == FILL_NORMAL; i++) {
+      double reference = (y[i] + 0.25) * x[i] + (y[i] - 1.5) * x[i];
+
+      expect (isnan (y[i]) || isinf (y[i]) || fabs (scalar[i] - reference)
+          <= 1e-6 * (fabs (y[i]) + 2) * fabs (x[i]), "conv_tap: %g, not %g",
+          scalar[i], reference);
+    }
+
     while (first < n && isfinite (x[first]))
       first++;
     expect (kernels->find_non_finite (x, n) == first, "%s find_non_finite",

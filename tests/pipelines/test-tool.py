@@ -290,7 +290,7 @@ def test_run_draft ():
                    'logit-bias=bias,5=100', '--temperature', '0')
     assert 'guesses right' in result.err
     bad (2, 'run', '-m', tiny, 'Q', '--draft', 'crystal-ball',
-         says="'crystal-ball' is no drafter")
+         says="'crystal-ball' is neither 'lookup' nor the file")
     bad (2, 'run', '-m', tiny, 'Q', '--draft', 'lookup', '--draft-max', '16',
          says='draft-max is a whole number from 0 to 15')
 

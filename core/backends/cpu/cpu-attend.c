@@ -117,12 +117,9 @@ find_run (const Piece *piece, guint key)
 }
 
 static void
-attend_block (const RunnelPass *self, const Piece *piece, guint block,
-              guint8 *partials)
+attend_keys (const RunnelPass *self, const Piece *piece, guint key_begin,
+             guint key_end, guint8 *partials)
 {
-  guint key_begin = block * RUNNEL_KEY_BLOCK;
-  guint key_end = MIN (key_begin + RUNNEL_KEY_BLOCK,
-      piece_keys (self, piece));
   guint first = find_run (piece, key_begin);
   guint last = find_run (piece, key_end - 1);
   const float *q = self->qkv + piece->row * self->qkv_stride
@@ -145,6 +142,16 @@ finish_query (RunnelPass *self, const Piece *piece, guint query,
   self->kernels->finish ((const RunnelPartial *) partial,
       self->shape.head_dim, self->attention.f + row * self->attention.f_stride
       + head * self->shape.head_dim);
+}
+
+static void
+attend_block (const RunnelPass *self, const Piece *piece, guint block,
+              guint8 *partials)
+{
+  guint key_begin = block * RUNNEL_KEY_BLOCK;
+
+  attend_keys (self, piece, key_begin,
+      MIN (key_begin + RUNNEL_KEY_BLOCK, piece_keys (self, piece)), partials);
 }
 
 /* ---- Whole pieces ------------------------------------------------------------ */
@@ -256,6 +263,71 @@ merge_split_pieces (void *data, unsigned thread, size_t first, size_t last)
   }
 }
 
+/* ---- Rows of a block with a window ----------------------------------------------- */
+
+typedef struct {
+  RunnelPass *pass;
+  guint window;
+} WindowWork;
+
+/* A row and a KV head. */
+static Piece
+get_row_piece (const RunnelPass *self, gsize index)
+{
+  const RunnelPassSequence *sequence = self->rows->sequences;
+  const guint row = index / self->shape.n_kv_heads;
+  guint s = 0;
+  Piece piece;
+
+  while (row >= sequence[s].row + sequence[s].n_rows)
+    s++;
+  piece.sequence = &sequence[s];
+  piece.runs = self->runs + self->first_run[s];
+  piece.n_runs = self->first_run[s + 1] - self->first_run[s];
+  piece.row = row;
+  piece.n_rows = 1;
+  piece.kv_head = index % self->shape.n_kv_heads;
+  return piece;
+}
+
+/* Blocks of keys are what is left of those of attention without a window. */
+static void
+attend_window (RunnelPass *self, const Piece *piece, guint window,
+               guint8 *total, guint8 *partials)
+{
+  const guint key = piece->sequence->first_key + piece->row
+      - piece->sequence->row;
+  const guint end = MIN (piece_keys (self, piece), key + window);
+  const guint first = key >= window ? key - window + 1 : 0;
+  const guint n_heads = heads_per_kv (self);
+
+  for (guint begin = first, next; begin < end; begin = next) {
+    next = MIN ((begin / RUNNEL_KEY_BLOCK + 1) * RUNNEL_KEY_BLOCK, end);
+    attend_keys (self, piece, begin, next, begin == first ? total : partials);
+    for (guint query = 0; begin > first && query < n_heads; query++)
+      self->kernels->merge ((RunnelPartial *)
+          (total + query * self->partial_stride), (const RunnelPartial *)
+          (partials + query * self->partial_stride), self->shape.head_dim);
+  }
+  for (guint query = 0; query < n_heads; query++)
+    finish_query (self, piece, query, total + query * self->partial_stride);
+}
+
+static void
+attend_window_pieces (void *data, unsigned thread, size_t first, size_t last)
+{
+  WindowWork *work = data;
+  RunnelPass *self = work->pass;
+  guint8 *total = self->thread_scratch + thread * self->thread_scratch_stride;
+
+  for (size_t i = first; i < last; i++) {
+    Piece piece = get_row_piece (self, i);
+
+    attend_window (self, &piece, work->window, total, total
+        + RUNNEL_ATTEND_ROWS * heads_per_kv (self) * self->partial_stride);
+  }
+}
+
 /* ---- The op ---------------------------------------------------------------------- */
 
 /* Makes the lists of runs, with the addresses of layer 0. */
@@ -311,12 +383,19 @@ runnel_cpu_attend_trim (RunnelPass *self)
 }
 
 void
-runnel_cpu_attend (RunnelPass *self, guint layer_index)
+runnel_cpu_attend (RunnelPass *self, const RunnelLayer *layer,
+                   guint layer_index)
 {
   guint max_blocks = max_key_blocks (self);
   gsize n = n_pieces (self);
 
-  if (is_split (self, max_blocks)) {
+  if (layer->window > 0) {
+    WindowWork work = { self, layer->window };
+
+    runnel_team_for (self->team,
+        (gsize) self->rows->n_rows * self->shape.n_kv_heads, 1,
+        attend_window_pieces, &work);
+  } else if (is_split (self, max_blocks)) {
     SplitWork work = { self, max_blocks };
 
     runnel_team_for (self->team, n * max_blocks, 1, attend_split_blocks,

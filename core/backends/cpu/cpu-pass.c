@@ -63,6 +63,16 @@ lay_out (RunnelPass *self, guint8 *base, gsize n)
   lay_out_rows (&arena, &self->attention, n, n_q);
   lay_out_rows (&arena, &self->ff, n, shape->n_ff);
   self->up = arena_take (&arena, n * self->ff.f_stride * sizeof (float));
+  if (shape->n_fused > 0)
+    lay_out_rows (&arena, &self->fused, n, shape->n_fused);
+  if (shape->conv_taps > 0) {
+    self->factor_stride = PAD_TILE (
+        2 * shape->conv_taps * (shape->n_embd / shape->conv_group));
+    self->factors
+        = arena_take (&arena, n * self->factor_stride * sizeof (float));
+    self->conv_base = arena_take (&arena,
+        2 * shape->conv_taps * self->x_stride * sizeof (float));
+  }
   self->slots = arena_take (&arena, n * sizeof *self->slots);
   self->limits = arena_take (&arena, n * sizeof *self->limits);
   return arena.used;
@@ -218,6 +228,7 @@ trim (RunnelPass *self)
 static void
 place_rows (RunnelPass *self, const RunnelPassSequence *sequence)
 {
+  const guint limit = sequence->first_key + sequence->n_rows;
   guint key = 0;
 
   for (guint i = 0; i < sequence->n_keys; i++) {
@@ -229,7 +240,7 @@ place_rows (RunnelPass *self, const RunnelPassSequence *sequence)
 
       self->slots[row].page = keys->page;
       self->slots[row].row = keys->first + (k - key);
-      self->limits[row] = k + 1;
+      self->limits[row] = sequence->joint ? limit : k + 1;
     }
     key = end;
   }
@@ -247,6 +258,7 @@ begin (RunnelPass *self, const RunnelPassRows *rows)
     return FALSE;
   }
   self->normed.n = self->attention.n = self->ff.n = rows->n_rows;
+  self->fused.n = rows->n_rows;
   for (guint i = 0; i < rows->n_sequences; i++)
     place_rows (self, &rows->sequences[i]);
   self->fp = runnel_fp_enter ();
@@ -275,6 +287,7 @@ typedef struct {
   const RunnelLayer *layer;
   const float *norm;
   gboolean quantise;
+  guint first_part;          /* of q, k, v */
 } Work;
 
 static void
@@ -335,6 +348,30 @@ norm (RunnelPass *self, const RunnelOperand *weight, gboolean quantise)
   for_rows (self, norm_rows, &work);
 }
 
+static void
+quantise_normed_rows (void *data, unsigned thread, size_t first, size_t last)
+{
+  RunnelPass *self = data;
+
+  for (size_t i = first; i < last; i++)
+    quantise_row (self, &self->normed, i);
+}
+
+/* norm (x) behind the convolution before a sublayer, if it has one. */
+static void
+norm_and_convolve (RunnelPass *self, const RunnelOperand *weight,
+                   const RunnelOperand *base, const RunnelOperand *conv,
+                   gboolean quantise)
+{
+  norm (self, weight, conv != NULL ? is_quantised (conv) : quantise);
+  if (conv == NULL)
+    return;
+  runnel_cpu_conv_prepare (self, base, conv);
+  runnel_cpu_convolve (self, 0, self->normed.f, self->normed.f_stride);
+  if (quantise)
+    for_rows (self, quantise_normed_rows, self);
+}
+
 static inline void
 multiply (const RunnelPass *self, const RunnelMatrix *w, const RunnelRows *x,
           const RunnelOperand *bias, float *y, gsize y_stride, size_t first,
@@ -358,7 +395,7 @@ project_tiles (void *data, unsigned thread, size_t first, size_t last)
   const gsize offsets[] = { 0, self->k_offset, self->v_offset };
   size_t base = 0;
 
-  for (guint i = 0; i < 3; i++) {
+  for (guint i = work->first_part; i < 3; i++) {
     const RunnelMatrix *w = &parts[i]->matrix;
     size_t n = runnel_matrix_n_tiles (w);
     size_t from = MAX (first, base), to = MIN (last, base + n);
@@ -378,8 +415,9 @@ project (RunnelPass *self, const RunnelLayer *layer)
       + runnel_matrix_n_tiles (&layer->k->matrix)
       + runnel_matrix_n_tiles (&layer->v->matrix);
 
-  norm (self, layer->attn_norm, is_quantised (layer->q)
-      || is_quantised (layer->k) || is_quantised (layer->v));
+  norm_and_convolve (self, layer->attn_norm, layer->attn_conv_base,
+      layer->attn_conv, is_quantised (layer->q) || is_quantised (layer->k)
+      || is_quantised (layer->v));
   runnel_team_for (self->team, n_tiles, runnel_pass_grain (self, n_tiles),
       project_tiles, &work);
 }
@@ -405,14 +443,40 @@ multiply_add_tiles (void *data, unsigned thread, size_t first, size_t last)
         self->product + i * self->x_stride + column, n);
 }
 
-/* x += matrix · input */
+static void
+multiply_tiles (void *data, unsigned thread, size_t first, size_t last)
+{
+  AddWork *work = data;
+
+  multiply (work->pass, work->matrix, work->input, NULL, work->pass->product,
+      work->pass->x_stride, first, last);
+}
+
+static void
+add_product_rows (void *data, unsigned thread, size_t first, size_t last)
+{
+  RunnelPass *self = data;
+
+  for (size_t i = first; i < last; i++)
+    self->kernels->add (self->x + i * self->x_stride,
+        self->product + i * self->x_stride, self->shape.n_embd);
+}
+
+/* x += matrix · input, or its convolution. */
 static void
 multiply_add (RunnelPass *self, const RunnelOperand *operand,
-              const RunnelRows *input)
+              const RunnelRows *input, gboolean convolve)
 {
   AddWork work = { self, &operand->matrix, input };
   gsize n_tiles = runnel_matrix_n_tiles (&operand->matrix);
 
+  if (convolve) {
+    runnel_team_for (self->team, n_tiles, runnel_pass_grain (self, n_tiles),
+        multiply_tiles, &work);
+    runnel_cpu_convolve (self, 1, self->product, self->x_stride);
+    for_rows (self, add_product_rows, self);
+    return;
+  }
   runnel_team_for (self->team, n_tiles, runnel_pass_grain (self, n_tiles),
       multiply_add_tiles, &work);
 }
@@ -428,11 +492,11 @@ quantise_attention_rows (void *data, unsigned thread, size_t first,
 }
 
 static void
-project_add (RunnelPass *self, const RunnelOperand *o)
+project_add (RunnelPass *self, const RunnelLayer *layer)
 {
-  if (is_quantised (o))
+  if (is_quantised (layer->o))
     for_rows (self, quantise_attention_rows, self);
-  multiply_add (self, o, &self->attention);
+  multiply_add (self, layer->o, &self->attention, layer->attn_conv != NULL);
 }
 
 /* ---- Rotation and the cache ----------------------------------------------- */
@@ -498,6 +562,72 @@ rope_append (RunnelPass *self, const RunnelLayer *layer, guint layer_index)
   for_rows (self, rope_append_rows, &work);
 }
 
+/* ---- A draft's context ------------------------------------------------------ */
+
+static void
+fuse_tiles (void *data, unsigned thread, size_t first, size_t last)
+{
+  Work *work = data;
+  RunnelPass *self = work->pass;
+
+  multiply (self, work->matrix, &self->fused, NULL, self->x, self->x_stride,
+      first, last);
+}
+
+static void
+fuse (RunnelPass *self, const RunnelOperand *operand, const float *input)
+{
+  Work work = { .pass = self, .matrix = &operand->matrix };
+  gsize n_tiles = runnel_matrix_n_tiles (&operand->matrix);
+  const guint columns = self->fused.columns;
+
+  for (guint i = 0; i < self->fused.n; i++) {
+    memcpy (self->fused.f + i * self->fused.f_stride,
+        input + (gsize) i * columns, columns * sizeof (float));
+    if (is_quantised (operand))
+      quantise_row (self, &self->fused, i);
+  }
+  runnel_team_for (self->team, n_tiles, runnel_pass_grain (self, n_tiles),
+      fuse_tiles, &work);
+}
+
+static void
+append_context_rows (void *data, unsigned thread, size_t first, size_t last)
+{
+  RopeWork *work = data;
+  RunnelPass *self = work->pass;
+
+  for (size_t i = first; i < last; i++) {
+    float *k = self->qkv + i * self->qkv_stride + self->k_offset;
+    float *v = self->qkv + i * self->qkv_stride + self->v_offset;
+
+    rotate_heads (self, k, self->shape.n_kv_heads, work->layer->k_norm, i,
+        1.0f);
+    self->kernels->kv_store (&self->kv,
+        self->slots[i].page + work->layer_offset, self->slots[i].row, k, v);
+  }
+}
+
+static void
+append_context (RunnelPass *self, const RunnelOperand *norm_weight,
+                const RunnelLayer *layer, guint layer_index)
+{
+  Work work = { .pass = self, .layer = layer, .first_part = 1 };
+  RopeWork rope = {
+    .pass = self,
+    .layer = layer,
+    .layer_offset = 2 * runnel_kv_plane_bytes (&self->kv) * layer_index,
+  };
+  gsize n_tiles = runnel_matrix_n_tiles (&layer->k->matrix)
+      + runnel_matrix_n_tiles (&layer->v->matrix);
+
+  norm (self, norm_weight,
+      is_quantised (layer->k) || is_quantised (layer->v));
+  runnel_team_for (self->team, n_tiles, runnel_pass_grain (self, n_tiles),
+      project_tiles, &work);
+  for_rows (self, append_context_rows, &rope);
+}
+
 /* ---- The MLP ---------------------------------------------------------------- */
 
 #define BLOCK_TILES (RUNNEL_GROUP / RUNNEL_TILE_ROWS)
@@ -539,12 +669,12 @@ mlp (RunnelPass *self, const RunnelLayer *layer)
   };
   gsize n_blocks = runnel_n_groups (self->shape.n_ff);
 
-  norm (self, layer->ffn_norm,
-      is_quantised (layer->gate) || is_quantised (layer->up));
+  norm_and_convolve (self, layer->ffn_norm, layer->ffn_conv_base,
+      layer->ffn_conv, is_quantised (layer->gate) || is_quantised (layer->up));
   runnel_team_for (self->team, n_blocks,
       self->rows->n_rows > FEW_ROWS ? 1 : runnel_pass_grain (self, n_blocks),
       gate_blocks, &work);
-  multiply_add (self, layer->down, &self->ff);
+  multiply_add (self, layer->down, &self->ff, layer->ffn_conv != NULL);
 }
 
 /* ---- Output -------------------------------------------------------------------- */
@@ -565,6 +695,7 @@ output (RunnelPass *self, const RunnelOperand *norm_weight,
         float *const *logits, guint n_rows)
 {
   const RunnelShape *shape = &self->shape;
+  const guint n_logits = matrix->matrix.rows;
   RunnelRows *rows = &self->output_rows;
   Work work = { .pass = self, .matrix = &matrix->matrix };
   gsize n_tiles = runnel_matrix_n_tiles (&matrix->matrix);
@@ -583,10 +714,9 @@ output (RunnelPass *self, const RunnelOperand *norm_weight,
     for (guint i = 0; i < rows->n; i++) {
       const float *row = self->logits + i * self->logits_stride;
 
-      if (self->kernels->find_non_finite (row, shape->n_vocab)
-          < shape->n_vocab)
+      if (self->kernels->find_non_finite (row, n_logits) < n_logits)
         return base + i;
-      memcpy (logits[base + i], row, shape->n_vocab * sizeof (float));
+      memcpy (logits[base + i], row, n_logits * sizeof (float));
     }
   }
   return n_rows;
@@ -607,6 +737,13 @@ read_input (RunnelPass *self, RunnelInput input, guint row, float *values)
 
   memcpy (values, rows->f + row * rows->f_stride,
       rows->columns * sizeof (float));
+}
+
+static void
+read_row (RunnelBackend *backend, const RunnelOperand *operand, guint row,
+          float *values)
+{
+  runnel_cpu_backend_table (backend)->row (&operand->matrix, row, values);
 }
 
 /* ---- Rows of the cache to and from the host ---------------------------------------- */
@@ -732,9 +869,12 @@ const RunnelOps runnel_cpu_ops = {
   .attend = runnel_cpu_attend,
   .project_add = project_add,
   .mlp = mlp,
+  .fuse = fuse,
+  .append_context = append_context,
   .read_hidden = read_hidden,
   .read_input = read_input,
   .output = output,
+  .read_row = read_row,
   .kv_read = kv_read,
   .kv_write = kv_write,
   .kv_export = kv_export,

@@ -46,6 +46,10 @@ struct _RunnelPass {
   RunnelRows ff;                /* silu (gate) · up */
   float *up;                    /* [rows][ff.f_stride] */
   float *product;               /* [rows][x_stride] before it is added to x */
+  RunnelRows fused;             /* input of a draft's context; or no columns */
+  float *factors;               /* [rows][factor_stride] of convolutions */
+  gsize factor_stride;
+  float *conv_base;             /* [2 * conv_taps][x_stride] */
   RunnelSlot *slots;            /* [rows] */
   guint32 *limits;              /* [rows] keys a row sees */
 
@@ -72,7 +76,15 @@ struct _RunnelPass {
 gboolean runnel_cpu_attend_begin (RunnelPass *pass);
 gsize runnel_cpu_attend_bytes (const RunnelPass *pass);
 void runnel_cpu_attend_trim (RunnelPass *pass);
-void runnel_cpu_attend (RunnelPass *pass, guint layer_index);
+void runnel_cpu_attend (RunnelPass *pass, const RunnelLayer *layer,
+                        guint layer_index);
+
+/* cpu-conv.c: the factors of a sublayer's convolutions, of its normed input,
+ * and the one before it (side 0) or behind it (side 1), in place. */
+void runnel_cpu_conv_prepare (RunnelPass *pass, const RunnelOperand *base,
+                              const RunnelOperand *conv);
+void runnel_cpu_convolve (RunnelPass *pass, guint side, float *rows,
+                          gsize stride);
 
 /* How many items of a loop a thread takes at a time. */
 static inline gsize

@@ -229,6 +229,11 @@ typedef struct {
   /* x *= factor */
   void (*scale) (float *x, float factor, uint32_t n);
 
+  /* y = (base + factor)·x, or y += it: a tap of a depthwise convolution over
+   * n channels that share a factor. y may be x. */
+  void (*conv_tap) (float *y, const float *x, const float *base, float factor,
+                    uint32_t n, bool add);
+
   /* Writes one row of keys and values, k and v of [n_kv_heads][head_dim],
    * rounded to the KV format, as row `row` of a page's layer. */
   void (*kv_store) (const RunnelKvLayout *kv, uint8_t *layer, uint32_t row,

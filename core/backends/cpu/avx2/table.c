@@ -29,6 +29,7 @@
     .silu_mul = runnel_avx2_silu_mul,                                         \
     .rope = runnel_avx2_rope,                                                 \
     .scale = runnel_scalar_scale,                                             \
+    .conv_tap = runnel_scalar_conv_tap,                                       \
     .kv_store = runnel_avx2_kv_store,                                         \
     .kv_load = runnel_scalar_kv_load,                                         \
     .attend = runnel_avx2_attend,                                             \

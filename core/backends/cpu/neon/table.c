@@ -28,6 +28,7 @@
     .silu_mul = runnel_neon_silu_mul,                                         \
     .rope = runnel_neon_rope,                                                 \
     .scale = runnel_scalar_scale,                                             \
+    .conv_tap = runnel_scalar_conv_tap,                                       \
     .kv_store = runnel_neon_kv_store,                                         \
     .kv_load = runnel_scalar_kv_load,                                         \
     .attend = runnel_neon_attend,                                             \

@@ -93,6 +93,16 @@ runnel_scalar_scale (float *x, float factor, uint32_t n)
     x[i] = x[i] * factor;
 }
 
+void
+runnel_scalar_conv_tap (float *y, const float *x, const float *base,
+    float factor, uint32_t n, bool add)
+{
+  for (uint32_t i = 0; i < n && !add; i++)
+    y[i] = (base[i] + factor) * x[i];
+  for (uint32_t i = 0; i < n && add; i++)
+    y[i] = y[i] + (base[i] + factor) * x[i];
+}
+
 uint32_t
 runnel_scalar_find_non_finite (const float *x, uint32_t n)
 {

@@ -54,6 +54,8 @@ void runnel_scalar_silu_mul (float *gate, const float *up, uint32_t n);
 void runnel_scalar_rope (float *head, const float *cos, const float *sin,
     uint32_t half, bool halves);
 void runnel_scalar_scale (float *x, float factor, uint32_t n);
+void runnel_scalar_conv_tap (float *y, const float *x, const float *base,
+    float factor, uint32_t n, bool add);
 uint32_t runnel_scalar_find_non_finite (const float *x, uint32_t n);
 
 void runnel_scalar_kv_store (const RunnelKvLayout *kv, uint8_t *layer,

@@ -26,6 +26,7 @@ const RunnelKernels runnel_kernels_scalar = {
   .silu_mul = runnel_scalar_silu_mul,
   .rope = runnel_scalar_rope,
   .scale = runnel_scalar_scale,
+  .conv_tap = runnel_scalar_conv_tap,
   .kv_store = runnel_scalar_kv_store,
   .kv_load = runnel_scalar_kv_load,
   .attend = runnel_scalar_attend,

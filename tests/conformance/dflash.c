@@ -1,0 +1,596 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * DFlash drafts against NeMo AutoModel, the PyPI package dflash and llama.cpp
+ * on random and trained weights: DIR/dflash with cases/ (values of single
+ * blocks), traces/ (whole generations) and the same drafts as safetensors and
+ * GGUF. Tolerances: 2e-4 + 2e-5 of the value with given taps, 1e-3 for the taps
+ * themselves; candidates, guesses, accepted lengths and replies are equal.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/json.h"
+#include "generate/dflash-drafter.h"
+#include "model/dflash.h"
+#include "model/engine-private.h"
+#include "model/model-private.h"
+#include "npz.h"
+
+#define N_VOCAB 512
+#define N_EMBD 128
+#define N_LAYERS 2
+#define MAX_SLOTS 8
+
+static guint passed, failed, not_run;
+
+typedef struct {
+  char *dir;
+  RunnelBackend *backend;
+  RunnelEngine *target;
+} Reference;
+
+static void
+report (const char *name, const char *problem)
+{
+  *(problem == NULL ? &passed : &failed) += 1;
+  if (problem != NULL)
+    printf ("  %-44s FAILED: %s\n", name, problem);
+}
+
+/* ---- Values ------------------------------------------------------------------ */
+
+typedef struct {
+  Npz *npz;
+  char *problem;             /* the first */
+} Check;
+
+static void
+check_values (Check *self, const char *name, const float *ours, gsize n)
+{
+  const NpzArray *array = npz_find (self->npz, name);
+  g_autofree float *theirs = NULL;
+
+  if (self->problem != NULL || array == NULL)
+    return;
+  theirs = npz_dup_floats (array);
+  if (theirs == NULL || array->n != n) {
+    self->problem = g_strdup_printf ("%s has %zu values, not %zu", name,
+        array->n, n);
+    return;
+  }
+  for (gsize i = 0; i < n; i++)
+    if (!(fabs ((double) ours[i] - theirs[i])
+            <= 2e-4 + 2e-5 * fabs (theirs[i]))) {
+      self->problem = g_strdup_printf ("%s[%zu] is %g, not %g", name, i,
+          ours[i], theirs[i]);
+      return;
+    }
+}
+
+static void
+check_ids (Check *self, const char *name, const gint32 *ours, gsize n)
+{
+  const NpzArray *array = npz_find (self->npz, name);
+  g_autofree gint32 *theirs = NULL;
+
+  if (self->problem != NULL || array == NULL)
+    return;
+  theirs = npz_dup_ints (array);
+  if (theirs == NULL || array->n != n
+      || memcmp (ours, theirs, n * sizeof *ours) != 0)
+    self->problem = g_strdup_printf ("%s differs", name);
+}
+
+/* Keys and values of all rows of the context. */
+static void
+check_context (Check *self, const Reference *reference,
+               const RunnelHistory *context, const RunnelShape *shape)
+{
+  const guint n = runnel_history_length (context);
+  const guint row_floats = shape->n_kv_heads * shape->head_dim;
+  const RunnelOps *ops = runnel_backend_ops (reference->backend);
+  g_autofree float *k = g_new (float, (gsize) n * N_LAYERS * row_floats);
+  g_autofree float *v = g_new (float, (gsize) n * N_LAYERS * row_floats);
+
+  for (guint i = 0; i < n; i++) {
+    float row_k[N_LAYERS * 64], row_v[N_LAYERS * 64];
+    guint32 row;
+    RunnelPage *page = runnel_history_find (context, i, &row);
+
+    ops->kv_read (reference->backend, shape, runnel_page_data (page), row,
+        row_k, row_v);
+    for (guint l = 0; l < N_LAYERS; l++) {
+      gsize at = ((gsize) l * n + i) * row_floats;
+
+      memcpy (k + at, row_k + l * row_floats, row_floats * sizeof *k);
+      memcpy (v + at, row_v + l * row_floats, row_floats * sizeof *v);
+    }
+  }
+  for (guint l = 0; l < N_LAYERS; l++) {
+    g_autofree char *k_name = g_strdup_printf ("l%u.k_ctx", l);
+    g_autofree char *v_name = g_strdup_printf ("l%u.v_ctx", l);
+
+    check_values (self, k_name, k + (gsize) l * n * row_floats,
+        (gsize) n * row_floats);
+    check_values (self, v_name, v + (gsize) l * n * row_floats,
+        (gsize) n * row_floats);
+  }
+}
+
+/* The scores along the greedy walk, behind every candidate of the slot before,
+ * and the guesses. */
+static void
+check_walk (Check *self, const RunnelDflash *dflash,
+            const RunnelDflashBlock *block, guint slots, gint32 anchor,
+            guint rank)
+{
+  const guint k = block->n_candidates;
+  g_autofree float *along = g_new (float, slots * k);
+  g_autofree float *pairs = g_new (float, slots * k * k);
+  gint32 draft[MAX_SLOTS], before = anchor;
+
+  for (guint i = 0; i < slots; i++) {
+    guint best = 0;
+
+    for (guint a = 0; a < k; a++)
+      runnel_dflash_score (dflash, block, i, i == 0 ? anchor
+          : block->candidates[(i - 1) * k + a], pairs + (i * k + a) * k);
+    runnel_dflash_score (dflash, block, i, before, along + i * k);
+    for (guint b = 1; b < k; b++)
+      if (along[i * k + b] > along[i * k + best])
+        best = b;
+    draft[i] = before = block->candidates[i * k + best];
+  }
+  check_ids (self, "cand_ids", block->candidates, slots * k);
+  check_values (self, "cand_unary", block->logits, slots * k);
+  if (block->gates != NULL)
+    check_values (self, "gate", block->gates, slots * rank);
+  check_values (self, "walk_scores", along, slots * k);
+  check_values (self, "pair_scores", pairs, slots * k * k);
+  check_ids (self, "draft", draft, slots);
+}
+
+/* Commits rows in pieces of the given sizes, over and over. */
+static gboolean
+commit (RunnelDflash *dflash, RunnelHistory *context, const gint32 *tokens,
+        guint n, const float *taps, gsize row_floats, const guint *pieces,
+        guint n_pieces, GError **error)
+{
+  for (guint done = 0, i = 0, take; done < n; done += take, i++) {
+    take = MIN (pieces[i % n_pieces], n - done);
+    if (!runnel_dflash_commit (dflash, context, tokens + done, take,
+            taps + done * row_floats, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static RunnelWeights *
+load_draft (const Reference *reference, const char *path, GError **error)
+{
+  g_autoptr (RunnelModel) model = runnel_model_open (path,
+      RUNNEL_LOAD_MODE_MAP, error);
+
+  return model == NULL ? NULL : runnel_model_ref_weights (model,
+      reference->backend, 0, NULL, NULL, NULL, error);
+}
+
+static void
+check_block (Check *self, const Reference *reference, RunnelDflash *dflash,
+             const RunnelWeights *draft, const RunnelHistory *context,
+             gint32 anchor, guint slots, GError **error)
+{
+  RunnelShape shape = runnel_forward_shape (&draft->hp, RUNNEL_KV_TYPE_F32);
+  RunnelDflashBlock block;
+  float out[N_LAYERS][(MAX_SLOTS + 1) * N_EMBD];
+  g_autofree float *logits = g_new (float, slots * N_VOCAB);
+  RunnelTap taps[N_LAYERS];
+
+  for (guint l = 0; l < N_LAYERS; l++)
+    taps[l] = (RunnelTap) { l, 0, slots + 1, out[l], N_EMBD };
+  runnel_dflash_block_init (&block, dflash);
+  if (runnel_dflash_guess (dflash, context, anchor, slots, &block, taps,
+          N_LAYERS, logits, error)) {
+    check_context (self, reference, context, &shape);
+    for (guint l = 0; l < N_LAYERS; l++) {
+      g_autofree char *name = g_strdup_printf ("l%u.out", l);
+
+      check_values (self, name, out[l], (gsize) (slots + 1) * N_EMBD);
+    }
+    check_values (self, "logits", logits, (gsize) slots * N_VOCAB);
+    check_walk (self, dflash, &block, slots, anchor,
+        draft->hp.draft.selector_rank);
+  }
+  runnel_dflash_block_clear (&block);
+}
+
+/* @context_rows: the file that has the context of this case. */
+static void
+check_case (const Reference *reference, const char *name, const char *path,
+            const char *file, const char *context_file, const guint *pieces,
+            guint n_pieces)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Npz) npz = npz_open (file, &error);
+  g_autoptr (Npz) from = npz != NULL ? npz_open (context_file, &error) : NULL;
+  g_autoptr (RunnelWeights) draft = NULL;
+  g_autoptr (RunnelDflash) dflash = NULL;
+  g_autofree gint32 *tokens = NULL, *anchor = NULL;
+  g_autofree float *taps = NULL;
+  RunnelHistory context;
+  Check check = { npz, NULL };
+  gsize n;
+
+  if (from == NULL) {
+    printf ("  %-44s not run: %s\n", name, error->message);
+    not_run++;
+    return;
+  }
+  n = npz_find (from, "taps")->dims[0];
+  tokens = npz_dup_ints (npz_find (npz, "ctx_ids"));
+  anchor = npz_dup_ints (npz_find (npz, "anchor"));
+  taps = npz_dup_floats (npz_find (from, "taps"));
+  draft = load_draft (reference, path, &error);
+  if (draft != NULL)
+    dflash = runnel_dflash_new (draft, reference->target, &error);
+  if (dflash != NULL) {
+    runnel_dflash_init_context (dflash, &context);
+    if (commit (dflash, &context, tokens, n, taps, npz_find (from,
+                "taps")->dims[1], pieces, n_pieces, &error))
+      check_block (&check, reference, dflash, draft, &context, *anchor,
+          npz_find (npz, "block_ids")->n - 1, &error);
+    runnel_history_clear (&context);
+  }
+  report (name, error != NULL ? error->message : check.problem);
+  g_free (check.problem);
+}
+
+static const guint splits[][8] = {
+  { 64 }, { 1 }, { 3 }, { 8 }, { 1, 3, 8, 8, 3, 1, 8, 8 },
+};
+static const guint split_lengths[] = { 1, 1, 1, 1, 8 };
+
+static void
+check_cases (const Reference *reference, const char *model)
+{
+  static const guint contexts[] = { 1, 5, 40 }, blocks[] = { 8, 5, 2 };
+  g_autofree char *folder = g_build_filename (reference->dir, model, NULL);
+  g_autofree char *gguf_name = g_strconcat (model, "-f32.gguf", NULL);
+  g_autofree char *gguf = g_build_filename (reference->dir, "gguf", gguf_name,
+      NULL);
+  const char *paths[] = { folder, gguf };
+
+  for (guint p = 0; p < 2; p++)
+    for (guint c = 0; c < 9
+        && g_file_test (paths[p], G_FILE_TEST_EXISTS); c++)
+      for (guint s = 0; s < (contexts[c / 3] == 1 ? 1
+              : G_N_ELEMENTS (splits)); s++) {
+        g_autofree char *base = g_strdup_printf ("%s/cases/%s_ctx%u",
+            reference->dir, model, contexts[c / 3]);
+        g_autofree char *file = g_strdup_printf ("%s_b%u.npz", base,
+            blocks[c % 3]);
+        g_autofree char *context = g_strconcat (base, "_b8.npz", NULL);
+        g_autofree char *name = g_strdup_printf ("%s %s ctx %u b %u split %u",
+            model, p == 0 ? "safetensors" : "gguf", contexts[c / 3],
+            blocks[c % 3], s);
+
+        check_case (reference, name, paths[p], file, context, splits[s],
+            split_lengths[s]);
+      }
+}
+
+/* ---- Whole generations ---------------------------------------------------------- */
+
+typedef struct {
+  const RunnelJsonNode *node;
+  RunnelSequence *sequence;
+  GArray *reply;             /* gint32 */
+  guint n_prompt, max_new, block;
+  gint32 anchor;
+} Run;
+
+static gint64
+get_int (const RunnelJsonNode *node, const char *key)
+{
+  gint64 value = 0;
+
+  runnel_json_node_int64 (runnel_json_node_member (node, key), &value);
+  return value;
+}
+
+static GArray *
+get_ids (const RunnelJsonNode *array)
+{
+  GArray *ids = g_array_new (FALSE, FALSE, sizeof (gint32));
+
+  for (gsize i = 0; array != NULL && i < runnel_json_node_size (array); i++) {
+    gint64 value = -1;
+    gint32 id;
+
+    runnel_json_node_int64 (runnel_json_node_item (array, i), &value);
+    id = value;
+    g_array_append_val (ids, id);
+  }
+  return ids;
+}
+
+static gint32
+arg_max (const float *logits)
+{
+  gint32 best = 0;
+
+  for (gint32 i = 1; i < N_VOCAB; i++)
+    if (logits[i] > logits[best])
+      best = i;
+  return best;
+}
+
+/* Guesses of the drafter, or those of the script. */
+static gboolean
+propose (Run *run, const RunnelJsonNode *step, RunnelProposal *proposal,
+         GError **error)
+{
+  RunnelDrafts *drafts = runnel_sequence_get_drafts (run->sequence);
+  const guint length = runnel_sequence_get_length (run->sequence);
+  const gboolean shorten = strcmp (runnel_json_node_string (
+          runnel_json_node_member (run->node, "driver"), NULL),
+      "shortened_tail") == 0;
+  const guint room = run->n_prompt + run->max_new - length;
+  RunnelDraftRequest request = {
+    .anchor = run->anchor,
+    .max_tokens = (shorten ? MIN (run->block, room) : run->block) - 1,
+    .position = length + 1,
+  };
+  RunnelDraftState *state;
+  const gint32 *tokens;
+  gsize n_tokens;
+
+  proposal->n_tokens = 0;
+  if (runnel_drafts_count (drafts) == 0) {
+    g_autoptr (GArray) ids
+        = get_ids (runnel_json_node_member (step, "proposal"));
+
+    proposal->n_tokens = MIN (ids->len, RUNNEL_MAX_DRAFT);
+    memcpy (proposal->tokens, ids->data,
+        proposal->n_tokens * sizeof (gint32));
+    return TRUE;
+  }
+  if (request.max_tokens == 0)
+    return TRUE;
+  state = runnel_drafts_get (drafts, 0);
+  tokens = runnel_sequence_get_tokens (run->sequence, &n_tokens);
+  return runnel_draft_state_catch_up (state, tokens, length, error)
+      && runnel_draft_state_propose (state, &request, proposal, error);
+}
+
+/* What the trace says of this step, against ours. */
+static char *
+compare_step (Run *run, const RunnelJsonNode *step, guint length,
+              const RunnelProposal *proposal, guint accepted, gint32 bonus)
+{
+  g_autoptr (GArray) ids
+      = get_ids (runnel_json_node_member (step, "proposal"));
+
+  if (get_int (step, "anchor") != run->anchor
+      || get_int (step, "anchor_pos") != length)
+    return g_strdup ("another anchor");
+  if (ids->len != proposal->n_tokens || memcmp (ids->data, proposal->tokens,
+          ids->len * sizeof (gint32)) != 0)
+    return g_strdup_printf ("other guesses (%u, not %u)", proposal->n_tokens,
+        ids->len);
+  if (get_int (step, "accepted") != accepted
+      || get_int (step, "bonus") != bonus)
+    return g_strdup_printf ("%u accepted, then %d", accepted, bonus);
+  return NULL;
+}
+
+static gboolean
+verify (Run *run, const RunnelProposal *proposal, guint *accepted,
+        gint32 *bonus, GError **error)
+{
+  const guint n = proposal->n_tokens;
+  gint32 tokens[RUNNEL_MAX_DRAFT + 1] = { run->anchor };
+  g_autofree float *logits = g_new (float, (n + 1) * N_VOCAB);
+
+  memcpy (tokens + 1, proposal->tokens, n * sizeof *tokens);
+  if (!runnel_sequence_forward (run->sequence, tokens, n + 1, logits,
+          (n + 1) * N_VOCAB, error))
+    return FALSE;
+  for (*accepted = 0;; *accepted += 1) {
+    *bonus = arg_max (logits + *accepted * N_VOCAB);
+    if (*accepted == n || tokens[*accepted + 1] != *bonus)
+      return TRUE;
+  }
+}
+
+static char *
+run_steps (Run *run, GError **error)
+{
+  const RunnelJsonNode *steps = runnel_json_node_member (run->node, "steps");
+
+  for (gsize i = 0; i < runnel_json_node_size (steps); i++) {
+    const RunnelJsonNode *step = runnel_json_node_item (steps, i);
+    const guint length = runnel_sequence_get_length (run->sequence);
+    RunnelProposal proposal = { 0 };
+    guint accepted = 0;
+    gint32 bonus = 0;
+    char *problem;
+
+    if (!propose (run, step, &proposal, error))
+      return NULL;
+    if (!verify (run, &proposal, &accepted, &bonus, error)
+        || !runnel_sequence_truncate (run->sequence, length + 1 + accepted,
+            error))
+      return NULL;
+    g_array_append_vals (run->reply, proposal.tokens, accepted);
+    g_array_append_val (run->reply, bonus);
+    problem = compare_step (run, step, length, &proposal, accepted, bonus);
+    if (problem != NULL) {
+      char *where = g_strdup_printf ("step %zu: %s", i, problem);
+
+      g_free (problem);
+      return where;
+    }
+    run->anchor = bonus;
+  }
+  return NULL;
+}
+
+static char *
+compare_reply (Run *run)
+{
+  g_autoptr (GArray) ids
+      = get_ids (runnel_json_node_member (run->node, "final_ids"));
+
+  return ids->len <= run->reply->len && memcmp (ids->data, run->reply->data,
+          ids->len * sizeof (gint32)) == 0 ? NULL
+      : g_strdup ("another reply");
+}
+
+/* Prompt and first anchor: the first token of the reply, or the last of the
+ * prompt. */
+static gboolean
+start (Run *run, const GArray *prompt, GError **error)
+{
+  const gboolean last = strcmp (runnel_json_node_string (
+          runnel_json_node_member (run->node, "driver"), NULL),
+      "anchor_is_last_prompt_token") == 0;
+  const gint32 *tokens = (const gint32 *) prompt->data;
+  float logits[N_VOCAB];
+
+  run->n_prompt = prompt->len;
+  run->max_new = get_int (run->node, "max_new");
+  run->block = get_int (run->node, "block");
+  if (last) {
+    run->anchor = tokens[prompt->len - 1];
+    return runnel_sequence_prefill (run->sequence, tokens, prompt->len - 1,
+        7, FALSE, NULL, NULL, NULL, NULL, error);
+  }
+  if (!runnel_sequence_prefill (run->sequence, tokens, prompt->len, 7, FALSE,
+          NULL, NULL, NULL, NULL, error)
+      || !runnel_sequence_compute_logits (run->sequence, logits, N_VOCAB,
+          error))
+    return FALSE;
+  run->anchor = arg_max (logits);
+  g_array_append_val (run->reply, run->anchor);
+  return TRUE;
+}
+
+static RunnelDrafter *
+open_drafter (const Reference *reference, const char *draft, gboolean gguf,
+              GError **error)
+{
+  g_autofree char *name = gguf ? g_strconcat (draft, "-f32.gguf", NULL)
+      : g_strdup (draft);
+  g_autofree char *path = g_build_filename (reference->dir,
+      gguf ? "gguf" : ".", name, NULL);
+  g_autoptr (RunnelModel) model = runnel_model_open (path,
+      RUNNEL_LOAD_MODE_MAP, error);
+
+  return model == NULL ? NULL : runnel_dflash_drafter_new (model, error);
+}
+
+static void
+check_run (const Reference *reference, const RunnelJsonNode *node,
+           const RunnelJsonNode *prompts, gboolean gguf, gsize number)
+{
+  const char *draft = runnel_json_node_string (
+      runnel_json_node_member (node, "draft"), NULL);
+  const char *driver = runnel_json_node_string (
+      runnel_json_node_member (node, "driver"), NULL);
+  g_autofree char *name = g_strdup_printf ("run %zu: %s %s%s", number, draft,
+      driver, gguf ? " (gguf)" : "");
+  g_autoptr (GArray) prompt = get_ids (runnel_json_node_member (
+          runnel_json_node_item (prompts, get_int (node, "prompt")),
+          "prompt"));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelDrafter) drafter = strcmp (draft, "scripted") == 0 ? NULL
+      : open_drafter (reference, draft, gguf, &error);
+  g_autofree char *problem = NULL;
+  Run run = { .node = node };
+
+  if (error == NULL) {
+    run.sequence = runnel_sequence_new (reference->target, 0, &error);
+    run.reply = g_array_new (FALSE, FALSE, sizeof (gint32));
+    if ((drafter == NULL
+            || runnel_sequence_attach (run.sequence, drafter, &error))
+        && start (&run, prompt, &error))
+      problem = run_steps (&run, &error);
+    if (error == NULL && problem == NULL)
+      problem = compare_reply (&run);
+    g_object_unref (run.sequence);
+    g_array_unref (run.reply);
+  }
+  report (name, error != NULL ? error->message : problem);
+}
+
+static void
+check_runs (const Reference *reference)
+{
+  g_autofree char *path = g_build_filename (reference->dir, "traces",
+      "greedy.json", NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelJson) json = runnel_json_load (path, &error);
+  const RunnelJsonNode *runs, *prompts;
+
+  if (json == NULL) {
+    printf ("  traces not run: %s\n", error->message);
+    not_run++;
+    return;
+  }
+  runs = runnel_json_node_member (runnel_json_root (json), "runs");
+  prompts = runnel_json_node_member (runnel_json_root (json), "target_only");
+  for (gsize i = 0; i < runnel_json_node_size (runs); i++) {
+    const RunnelJsonNode *run = runnel_json_node_item (runs, i);
+    const char *draft = runnel_json_node_string (
+        runnel_json_node_member (run, "draft"), NULL);
+    g_autofree char *name = g_strconcat (draft, "-f32.gguf", NULL);
+    g_autofree char *gguf = g_build_filename (reference->dir, "gguf", name,
+        NULL);
+
+    check_run (reference, run, prompts, FALSE, i);
+    if (g_file_test (gguf, G_FILE_TEST_EXISTS))
+      check_run (reference, run, prompts, TRUE, i);
+  }
+}
+
+int
+main (int argc, char **argv)
+{
+  static const char *const models[] = { "dflash2-tiny", "dflash1-tiny",
+    "dflash2-swa-tiny", "dflash2-fresh" };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelModel) model = NULL;
+  g_autofree char *target = NULL;
+  Reference reference = { NULL };
+
+  if (argc != 2) {
+    fprintf (stderr, "usage: %s DIR\n", argv[0]);
+    return 2;
+  }
+  reference.dir = g_build_filename (argv[1], "dflash", NULL);
+  target = g_build_filename (reference.dir, "target-tiny", NULL);
+  model = runnel_model_open (target, RUNNEL_LOAD_MODE_MAP, &error);
+  if (model != NULL)
+    reference.backend = runnel_backend_get ("cpu", 1, NULL, &error);
+  if (reference.backend != NULL)
+    reference.target = runnel_engine_get (model, reference.backend,
+        RUNNEL_KV_TYPE_F32, NULL, NULL, NULL, &error);
+  if (reference.target == NULL) {
+    printf ("  not run: %s\n", error->message);
+    not_run++;
+  }
+  for (guint i = 0; reference.target != NULL && i < G_N_ELEMENTS (models); i++)
+    check_cases (&reference, models[i]);
+  if (reference.target != NULL)
+    check_runs (&reference);
+  g_clear_object (&reference.target);
+  g_clear_object (&reference.backend);
+  g_free (reference.dir);
+  printf ("conformance dflash: %u passed, %u failed, %u not run\n", passed,
+      failed, not_run);
+  return failed > 0;
+}

@@ -1,0 +1,21 @@
+/* Runnel: small language models on the device, as GStreamer pipelines.
+ * Copyright (C) 2026 The Runnel developers
+ * SPDX-License-Identifier: MIT
+ *
+ * DFlash drafts of random weights, as GGUF files in llama.cpp's layout.
+ */
+#pragma once
+
+#include <glib.h>
+
+typedef struct {
+  guint version;             /* 1 or 2 */
+  guint block_size;
+  guint n_embd;              /* of the target; a multiple of 32 */
+  guint n_vocab;             /* of the target */
+  guint tap;                 /* the target's layer behind which it reads */
+  guint64 seed;
+} TinyDraft;
+
+/* As tiny_model_write(). */
+char *tiny_draft_write (const TinyDraft *draft);
