@@ -52,6 +52,25 @@ add_hyperparameters (GVariantBuilder *builder, const RunnelHyperparameters *hp)
 }
 
 static GVariant *
+describe_draft (const RunnelDraftHyperparameters *draft)
+{
+  GVariantBuilder builder, taps;
+
+  g_variant_builder_init (&taps, G_VARIANT_TYPE ("au"));
+  for (guint i = 0; i < draft->n_taps; i++)
+    g_variant_builder_add (&taps, "u", draft->taps[i]);
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  add (&builder, "block_size", g_variant_new_uint32 (draft->block_size));
+  add (&builder, "taps", g_variant_builder_end (&taps));
+  add (&builder, "conv_taps", g_variant_new_uint32 (draft->conv_taps));
+  add (&builder, "selector_rank", g_variant_new_uint32 (draft->selector_rank));
+  add (&builder, "selector_top_k",
+      g_variant_new_uint32 (draft->selector_top_k));
+  add (&builder, "window", g_variant_new_uint32 (draft->window));
+  return g_variant_builder_end (&builder);
+}
+
+static GVariant *
 describe_tensor (const RunnelTensor *tensor)
 {
   GVariantBuilder dims;
@@ -121,7 +140,10 @@ dup_format (const RunnelCheckpoint *checkpoint)
  * (a{sv}): sha256, license, source_format, generation_config (s each; those
  * that it has), source_files (a(ss): name and SHA-256), and record (a(ssbds):
  * tensor, type in the source, whether nothing was lost, relative error,
- * SHA-256). More may come.
+ * SHA-256). Of a DFlash draft also draft (a{sv}): block_size (u: slots, the
+ * anchor's among them), taps (au: layers of the target, from 0), conv_taps,
+ * selector_rank, selector_top_k and window (u: 0 where there is none). More may
+ * come.
  *
  * Returns: (transfer full): a dictionary of the type a{sv}
  *
@@ -152,6 +174,9 @@ runnel_model_describe (RunnelModel *self)
       g_variant_new_uint64 (runnel_model_get_n_parameters (self)));
   add_hyperparameters (&builder,
       runnel_checkpoint_hyperparameters (checkpoint));
+  if (runnel_checkpoint_hyperparameters (checkpoint)->draft.block_size > 0)
+    add (&builder, "draft", describe_draft (
+            &runnel_checkpoint_hyperparameters (checkpoint)->draft));
   add_tensors (&builder, checkpoint);
   if (gguf != NULL && runnel_package_is (gguf))
     add (&builder, "package", runnel_package_describe (gguf));

@@ -132,9 +132,34 @@ print_tokenizer (RunnelTokenizer *tokenizer)
     printf ("chat template    none\n");
 }
 
+/* What a draft reads of its target, and how it guesses. */
+static void
+print_draft (GVariant *draft)
+{
+  g_autoptr (GVariant) taps = g_variant_lookup_value (draft, "taps", NULL);
+
+  printf ("draft            DFlash %s, blocks of %u\n  reads layers  ",
+      get_uint (draft, "selector_rank") > 0 ? "2" : "1",
+      get_uint (draft, "block_size"));
+  for (gsize i = 0; i < g_variant_n_children (taps); i++) {
+    guint layer;
+
+    g_variant_get_child (taps, i, "u", &layer);
+    printf (" %u", layer);
+  }
+  printf (" of the target, from 0\n");
+  if (get_uint (draft, "selector_rank") > 0)
+    printf ("  path selector  rank %u, of the %u likeliest\n",
+        get_uint (draft, "selector_rank"), get_uint (draft, "selector_top_k"));
+  if (get_uint (draft, "window") > 0)
+    printf ("  window         %u\n", get_uint (draft, "window"));
+}
+
 static void
 print_shape (GVariant *description)
 {
+  g_autoptr (GVariant) draft
+      = g_variant_lookup_value (description, "draft", NULL);
   gboolean tied = FALSE;
 
   g_variant_lookup (description, "tied", "b", &tied);
@@ -149,7 +174,8 @@ print_shape (GVariant *description)
       get_uint (description, "n_ff"), get_uint (description, "n_heads"),
       get_uint (description, "head_dim"),
       get_uint (description, "n_kv_heads"), get_uint (description, "n_vocab"),
-      tied ? "tied to the embedding" : "of its own",
+      draft != NULL ? "and embedding of the target"
+      : tied ? "tied to the embedding" : "of its own",
       get_uint (description, "context_length"));
   printf ("  rope           base %g, %u dimensions, scaling %s",
       get_double (description, "rope_base"),
@@ -158,6 +184,8 @@ print_shape (GVariant *description)
   if (strcmp (get_string (description, "rope_scaling"), "none") != 0)
     printf (" by %g", get_double (description, "rope_factor"));
   printf ("\n  norm epsilon   %g\n", get_double (description, "norm_epsilon"));
+  if (draft != NULL)
+    print_draft (draft);
 }
 
 static void
@@ -315,7 +343,8 @@ print_text (GVariant *description, RunnelTokenizer *tokenizer)
       n_parameters / 1e6, bytes / 1048576.0, 8.0 * bytes / n_parameters);
   print_shape (description);
   print_types (description, tensors);
-  print_tokenizer (tokenizer);
+  if (tokenizer != NULL)
+    print_tokenizer (tokenizer);
   print_package (description);
   if (show_tensors)
     print_tensors (tensors);
@@ -376,7 +405,8 @@ print_json (GVariant *description, RunnelTokenizer *tokenizer)
     if (strcmp (key, "tensors") != 0)
       json_add_variant (&json, key, value);
   add_types_json (&json, tensors);
-  add_tokenizer_json (&json, tokenizer);
+  if (tokenizer != NULL)
+    add_tokenizer_json (&json, tokenizer);
   if (show_tensors)
     json_add_variant (&json, "tensors", tensors);
   json_end_object (&json);
@@ -395,10 +425,14 @@ run (const Options *options)
   if (options->n_arguments > 0)
     chosen.model = options->arguments[0];
   model = loading_open_model (&chosen, &error);
-  tokenizer = model ? runnel_model_get_tokenizer (model, &error) : NULL;
-  if (tokenizer == NULL)
+  if (model == NULL)
     return report_error (error);
   description = runnel_model_describe (model);
+  tokenizer = runnel_model_get_tokenizer (model, &error);
+  /* A draft may leave that to its target. */
+  if (tokenizer == NULL && !g_variant_lookup (description, "draft", "@a{sv}",
+          NULL))
+    return report_error (error);
   if (options->json)
     print_json (description, tokenizer);
   else

@@ -5,14 +5,16 @@
 #
 # Launch lines as people type them: those of the README, and the example of
 # every element's documentation. $1 is a program that writes a model, $2 the
-# folder of the elements' sources.
+# folder of the elements' sources, $3 a program that writes a draft.
 set -u
 sources=$2
 n=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 M=$tmp/model.gguf
+D=$tmp/draft.gguf
 "$1" "$M"
+"$3" "$D" "$M"
 
 # check NAME: the last command's status in $status, its output in $tmp.
 check () {
@@ -50,12 +52,22 @@ for seed in 1 2; do
   check "seed $seed alone gives the same"
 done
 
+gst-launch-1.0 -q lmprompt text="Name three rivers of France." ! lmchat ! lmtokenize model=$M ! lmdraft draft=$D ! lmprefill ! lmdecode max-tokens=60 temperature=0 draft-adaptive=false ! lmdetokenize ! fdsink >"$tmp/drafted" 2>"$tmp/err" &&
+  cmp "$tmp/rivers" "$tmp/drafted" 2>>"$tmp/err"
+status=$?
+check "the same with a draft"
+
+gst-launch-1.0 -q lmprompt text="Name three rivers of France." ! lmchat ! lmtokenize model=$M ! lmdraft draft=$D ! lmprefill ! tee name=t  t. ! queue ! lmdecode seed=1 max-tokens=60 draft-adaptive=false ! lmdetokenize ! filesink location="$tmp/one-drafted"  t. ! queue ! lmdecode seed=2 max-tokens=60 draft-adaptive=false ! lmdetokenize ! filesink location="$tmp/two-drafted" 2>"$tmp/err" &&
+  { cmp "$tmp/one" "$tmp/one-drafted" && cmp "$tmp/two" "$tmp/two-drafted"; } 2>>"$tmp/err"
+status=$?
+check "the same behind a tee, a draft in each branch"
+
 # The example of each element: the lines between |[ and ]| of its source.
 for source in "$sources"/lm*.c; do
   sed -n '/^ \* |\[$/,/^ \* \]|$/p' "$source" | grep 'gst-launch-1.0' |
-    sed 's/^ \* //; s/\$MODEL/$M/g' >"$tmp/line"
+    sed 's/^ \* //; s/\$MODEL/$M/g; s/\$DRAFT/$D/g' >"$tmp/line"
   [ -s "$tmp/line" ] || continue
-  (M=$M; . "$tmp/line") >"$tmp/out" 2>"$tmp/err.raw"
+  (. "$tmp/line") >"$tmp/out" 2>"$tmp/err.raw"
   status=$?
   # The second reply of a tee example goes to stderr, as do tracer records.
   if [ $status -eq 0 ]; then : >"$tmp/err"; else mv "$tmp/err.raw" "$tmp/err"; fi

@@ -293,6 +293,29 @@ test_no_model (void)
   g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT);
 }
 
+/* What `runnel inspect` says of a draft. */
+static void
+test_describe (void)
+{
+  g_autoptr (RunnelEngine) engine = make_engine ("llama", 2);
+  g_autoptr (RunnelModel) draft = make_draft (engine, 2, 6, 1);
+  g_autoptr (GVariant) description = runnel_model_describe (draft);
+  g_autoptr (GVariant) numbers = g_variant_lookup_value (description, "draft",
+      G_VARIANT_TYPE_VARDICT);
+  g_autoptr (GVariant) taps = NULL;
+  guint block_size, rank, tap;
+
+  g_assert_nonnull (numbers);
+  g_assert_true (g_variant_lookup (numbers, "block_size", "u", &block_size));
+  g_assert_cmpuint (block_size, ==, 6);
+  g_assert_true (g_variant_lookup (numbers, "selector_rank", "u", &rank));
+  g_assert_cmpuint (rank, >, 0);
+  taps = g_variant_lookup_value (numbers, "taps", G_VARIANT_TYPE ("au"));
+  g_assert_cmpuint (g_variant_n_children (taps), ==, 1);
+  g_variant_get_child (taps, 0, "u", &tap);
+  g_assert_cmpuint (tap, ==, 1);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -305,5 +328,6 @@ main (int argc, char **argv)
   g_test_add_func ("/dflash/prefix-cache", test_prefix_cache);
   g_test_add_func ("/dflash/other-target", test_other_target);
   g_test_add_func ("/dflash/no-model", test_no_model);
+  g_test_add_func ("/dflash/describe", test_describe);
   return g_test_run ();
 }
