@@ -155,17 +155,17 @@ attend (const RunnelKernels *kernels, RunnelKvFormat format,
   const uint32_t limits[QUERIES] = { 5, KEYS - 1, KEYS };
   _Alignas (64) uint8_t page[64 * HEAD_DIM * 2 * sizeof (float)] = { 0 };
   const RunnelKvRun run = { page, 0, KEYS, 0 };
-  Partial partials[QUERIES][QUERY_HEADS];
+  Partial partials[QUERIES * QUERY_HEADS];
 
   for (uint32_t k = 0; k < KEYS; k++)
     kernels->kv_store (&kv, page, k, values + k * HEAD_DIM,
         values + (KEYS + k) * HEAD_DIM);
   kernels->attend (&kv, &run, 1, 0, 0, KEYS, values, QUERY_HEADS * HEAD_DIM,
       QUERIES, QUERY_HEADS, limits, (uint8_t *) partials, sizeof (Partial));
-  kernels->merge ((RunnelPartial *) &partials[0][0],
-      (const RunnelPartial *) &partials[1][0], HEAD_DIM);
+  kernels->merge ((RunnelPartial *) &partials[0],
+      (const RunnelPartial *) &partials[QUERY_HEADS], HEAD_DIM);
   for (uint32_t i = 0; i < QUERIES * QUERY_HEADS; i++)
-    kernels->finish ((const RunnelPartial *) &partials[0][i], HEAD_DIM,
+    kernels->finish ((const RunnelPartial *) &partials[i], HEAD_DIM,
         y + i * HEAD_DIM);
 }
 
