@@ -140,6 +140,8 @@ allocate (RunnelCalibration *self)
  * @engine: who reads; nobody else shall use it while a text is fed
  * @error: return location for an error
  *
+ * Begins a calibration of the engine's model.
+ *
  * Returns: (transfer full) (nullable): a calibration that has read nothing,
  *   or %NULL with #RUNNEL_ERROR_UNSUPPORTED when the engine's backend does not
  *   let its inputs be seen
@@ -239,6 +241,8 @@ runnel_calibration_feed (RunnelCalibration *self, const gint32 *tokens,
 /**
  * runnel_calibration_get_n_tokens:
  * @self: a calibration
+ *
+ * What it has been fed, in all.
  *
  * Returns: how many tokens it has read
  *
