@@ -47,11 +47,24 @@ void runnel_cpu_operand_size (const RunnelOperand *operand,
 void runnel_cpu_measure_limits (RunnelBackend *backend, double *bytes,
                                 double *integer_macs, double *float_macs);
 
-/* The op table: cpu-pass.c and cpu-attend.c. */
+/* The op table: cpu-pass.c, cpu-attend.c and cpu-kv.c. */
 extern const RunnelOps runnel_cpu_ops;
 
 /* Page geometry of a shape. */
 #define RUNNEL_CPU_PAGE_ROWS 32
 RunnelKvLayout runnel_cpu_kv_layout (const RunnelShape *shape);
+
+/* Ops on pages: cpu-kv.c. */
+guint runnel_cpu_page_rows (RunnelBackend *backend);
+gsize runnel_cpu_page_bytes (RunnelBackend *backend, const RunnelShape *shape);
+void runnel_cpu_kv_read (RunnelBackend *backend, const RunnelShape *shape,
+                         const guint8 *page, guint row, float *k, float *v);
+void runnel_cpu_kv_write (RunnelBackend *backend, const RunnelShape *shape,
+                          guint8 *page, guint row, const float *k,
+                          const float *v);
+void runnel_cpu_kv_export (RunnelBackend *backend, const RunnelShape *shape,
+                           const guint8 *page, guint row, guint8 *bits);
+void runnel_cpu_kv_import (RunnelBackend *backend, const RunnelShape *shape,
+                           guint8 *page, guint row, const guint8 *bits);
 
 G_END_DECLS
