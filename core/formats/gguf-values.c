@@ -158,6 +158,28 @@ runnel_gguf_get_uint (const RunnelGguf *self, const char *key, guint64 min,
 }
 
 gboolean
+runnel_gguf_get_index (const RunnelGguf *self, const char *key, guint32 n,
+    gint32 *ret, GError **error)
+{
+  guint64 value;
+
+  if (!runnel_gguf_has (self, key)) {
+    *ret = -1;
+    return TRUE;
+  }
+  if (n == 0) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,
+        "%s: key '%s' counts into a list that has no entries",
+        runnel_gguf_name (self), key);
+    return FALSE;
+  }
+  if (!runnel_gguf_get_uint (self, key, 0, n - 1, &value, error))
+    return FALSE;
+  *ret = (gint32) value;
+  return TRUE;
+}
+
+gboolean
 runnel_gguf_get_uint_or (const RunnelGguf *self, const char *key, guint64 min,
     guint64 max, guint64 fallback, guint64 *ret, GError **error)
 {

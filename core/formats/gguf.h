@@ -58,6 +58,9 @@ gboolean runnel_gguf_get_uint (const RunnelGguf *self, const char *key,
 gboolean runnel_gguf_get_uint_or (const RunnelGguf *self, const char *key,
                                   guint64 min, guint64 max, guint64 fallback,
                                   guint64 *ret, GError **error);
+/* A number below @n; −1 when the key is absent. */
+gboolean runnel_gguf_get_index (const RunnelGguf *self, const char *key,
+                                guint32 n, gint32 *ret, GError **error);
 gboolean runnel_gguf_get_double_or (const RunnelGguf *self, const char *key,
                                     double fallback, double *ret,
                                     GError **error);

@@ -172,32 +172,20 @@ read_merges (RunnelTokenizerParts *parts, const RunnelGguf *gguf,
 }
 
 static gboolean
-read_id (const RunnelTokenizerParts *parts, const RunnelGguf *gguf,
-         const char *key, gint32 *ret, GError **error)
-{
-  guint64 id;
-
-  *ret = -1;
-  if (!runnel_gguf_has (gguf, key))
-    return TRUE;
-  if (!runnel_gguf_get_uint (gguf, key, 0,
-                             runnel_vocabulary_size (parts->vocabulary) - 1,
-                             &id, error))
-    return FALSE;
-  *ret = (gint32) id;
-  return TRUE;
-}
-
-static gboolean
 read_special (RunnelTokenizerParts *parts, const RunnelGguf *gguf,
               GError **error)
 {
+  const guint32 n = runnel_vocabulary_size (parts->vocabulary);
   gint32 eot, eom;
 
-  if (!read_id (parts, gguf, KEY ("bos_token_id"), &parts->bos, error)
-      || !read_id (parts, gguf, KEY ("eos_token_id"), &parts->eos, error)
-      || !read_id (parts, gguf, KEY ("eot_token_id"), &eot, error)
-      || !read_id (parts, gguf, KEY ("eom_token_id"), &eom, error))
+  if (!runnel_gguf_get_index (gguf, KEY ("bos_token_id"), n,
+                              &parts->bos, error)
+      || !runnel_gguf_get_index (gguf, KEY ("eos_token_id"), n,
+                                 &parts->eos, error)
+      || !runnel_gguf_get_index (gguf, KEY ("eot_token_id"), n,
+                                 &eot, error)
+      || !runnel_gguf_get_index (gguf, KEY ("eom_token_id"), n,
+                                 &eom, error))
     return FALSE;
   runnel_tokenizer_parts_add_stop (parts, parts->eos);
   runnel_tokenizer_parts_add_stop (parts, eot);

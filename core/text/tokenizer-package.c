@@ -242,32 +242,19 @@ read_added (const RunnelTokenizerParts *parts, RunnelAddedTokens *added,
 }
 
 static gboolean
-read_id (const RunnelTokenizerParts *parts, const RunnelGguf *gguf,
-         const char *key, gint32 *ret, GError **error)
-{
-  guint64 token;
-
-  *ret = -1;
-  if (!runnel_gguf_has (gguf, key))
-    return TRUE;
-  if (!runnel_gguf_get_uint (gguf, key, 0,
-                             runnel_vocabulary_size (parts->vocabulary) - 1,
-                             &token, error))
-    return FALSE;
-  *ret = (gint32) token;
-  return TRUE;
-}
-
-static gboolean
 read_special (RunnelTokenizerParts *parts, const RunnelGguf *gguf,
               GError **error)
 {
+  const guint32 n = runnel_vocabulary_size (parts->vocabulary);
   RunnelGgufArray stops;
   gint32 unknown;
 
-  if (!read_id (parts, gguf, KEY ("unknown_token_id"), &unknown, error)
-      || !read_id (parts, gguf, GGML_KEY ("bos_token_id"), &parts->bos, error)
-      || !read_id (parts, gguf, GGML_KEY ("eos_token_id"), &parts->eos, error)
+  if (!runnel_gguf_get_index (gguf, KEY ("unknown_token_id"), n,
+                              &unknown, error)
+      || !runnel_gguf_get_index (gguf, GGML_KEY ("bos_token_id"), n,
+                                 &parts->bos, error)
+      || !runnel_gguf_get_index (gguf, GGML_KEY ("eos_token_id"), n,
+                                 &parts->eos, error)
       || !runnel_gguf_get_boolean_or (gguf, GGML_KEY ("add_bos_token"), FALSE,
                                       &parts->add_bos, error)
       || !get_array (gguf, KEY ("stop_tokens"), RUNNEL_GGUF_UINT32, &stops,

@@ -122,6 +122,40 @@ assert_uint_fails (RunnelGguf *gguf, const char *key, RunnelError code,
 }
 
 static void
+assert_index_fails (RunnelGguf *gguf, const char *key, guint32 n,
+    const char *message)
+{
+  g_autoptr (GError) error = NULL;
+  gint32 untouched = 77;
+
+  g_assert_false (runnel_gguf_get_index (gguf, key, n, &untouched, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT);
+  g_assert_nonnull (strstr (error->message, message));
+  g_assert_cmpint (untouched, ==, 77);
+}
+
+static void
+test_index (void)
+{
+  g_autoptr (GBytes) bytes = make_good_gguf ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelGguf) gguf = open_bytes (bytes, &error);
+  guint64 number;
+  gint32 found;
+
+  g_assert_true (runnel_gguf_get_uint (gguf, "llama.block_count", 0, 1000,
+          &number, &error));
+  g_assert_true (runnel_gguf_get_index (gguf, "llama.block_count",
+          (guint32) number + 1, &found, &error));
+  g_assert_cmpint (found, ==, (gint32) number);
+  g_assert_true (runnel_gguf_get_index (gguf, "none", 0, &found, &error));
+  g_assert_cmpint (found, ==, -1);
+  assert_index_fails (gguf, "llama.block_count", (guint32) number, "between 0");
+  assert_index_fails (gguf, "llama.block_count", 0, "no entries");
+  assert_index_fails (gguf, "big", 9, "-5");
+}
+
+static void
 test_wrong_values (void)
 {
   g_autoptr (GBytes) bytes = make_good_gguf ();
@@ -378,6 +412,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/gguf/good", test_good);
   g_test_add_func ("/gguf/arrays", test_arrays);
+  g_test_add_func ("/gguf/index", test_index);
   g_test_add_func ("/gguf/wrong-values", test_wrong_values);
   g_test_add_func ("/gguf/integers", test_integers);
   g_test_add_func ("/gguf/hostile", test_hostile);
