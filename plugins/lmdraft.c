@@ -23,6 +23,8 @@
 #include <gstrunnel.h>
 #include "elements.h"
 
+#include "lmattach.h"
+
 GST_DEBUG_CATEGORY_STATIC (lm_draft_debug);
 #define GST_CAT_DEFAULT lm_draft_debug
 
@@ -95,26 +97,8 @@ gst_lm_draft_process (GstLmFilter *filter, GstBuffer *buffer)
 {
   g_autoptr (GError) error = NULL;
   RunnelDrafter *drafter = get_drafter (GST_LM_DRAFT (filter), &error);
-  GstBuffer *out;
 
-  if (!drafter)
-    return gst_lm_filter_fail (filter, buffer, error);
-  out = gst_buffer_copy (buffer);
-  gst_buffer_unref (buffer);
-  gst_lm_request_meta_add_drafter (gst_lm_buffer_get_request_meta (out),
-      drafter);
-  return gst_lm_filter_push (filter, out);
-}
-
-/* Tokens keep their vocabulary. */
-static GstCaps *
-gst_lm_draft_get_src_caps (GstLmFilter *filter, GstBuffer *request)
-{
-  GstCaps *caps =
-      gst_pad_get_current_caps (gst_lm_filter_get_sink_pad (filter));
-
-  return caps ? caps : GST_LM_FILTER_CLASS (gst_lm_draft_parent_class)->
-      get_src_caps (filter, request);
+  return gst_lm_attach_drafter (filter, buffer, drafter, error);
 }
 
 static void
@@ -170,7 +154,7 @@ gst_lm_draft_class_init (GstLmDraftClass *klass)
   object_class->get_property = gst_lm_draft_get_property;
   object_class->finalize = gst_lm_draft_finalize;
   filter_class->process = gst_lm_draft_process;
-  filter_class->get_src_caps = gst_lm_draft_get_src_caps;
+  filter_class->get_src_caps = gst_lm_attach_get_src_caps;
 
   g_object_class_install_property (object_class, PROP_DRAFT,
       g_param_spec_string ("draft", "Draft model",

@@ -26,6 +26,8 @@
 #include <gstrunnel.h>
 #include "elements.h"
 
+#include "lmattach.h"
+
 GST_DEBUG_CATEGORY_STATIC (lm_lookup_debug);
 #define GST_CAT_DEFAULT lm_lookup_debug
 
@@ -106,30 +108,11 @@ get_drafter (GstLmLookup *self, const GstLmRequestMeta *meta, GError **error)
 static GstFlowReturn
 gst_lm_lookup_process (GstLmFilter *filter, GstBuffer *buffer)
 {
-  GstLmLookup *self = GST_LM_LOOKUP (filter);
   g_autoptr (GError) error = NULL;
-  RunnelDrafter *drafter = get_drafter (self,
+  RunnelDrafter *drafter = get_drafter (GST_LM_LOOKUP (filter),
       gst_lm_buffer_get_request_meta (buffer), &error);
-  GstBuffer *out;
 
-  if (!drafter)
-    return gst_lm_filter_fail (filter, buffer, error);
-  out = gst_buffer_copy (buffer);
-  gst_buffer_unref (buffer);
-  gst_lm_request_meta_add_drafter (gst_lm_buffer_get_request_meta (out),
-      drafter);
-  return gst_lm_filter_push (filter, out);
-}
-
-/* Tokens keep their vocabulary. */
-static GstCaps *
-gst_lm_lookup_get_src_caps (GstLmFilter *filter, GstBuffer *request)
-{
-  GstCaps *caps =
-      gst_pad_get_current_caps (gst_lm_filter_get_sink_pad (filter));
-
-  return caps ? caps : GST_LM_FILTER_CLASS (gst_lm_lookup_parent_class)->
-      get_src_caps (filter, request);
+  return gst_lm_attach_drafter (filter, buffer, drafter, error);
 }
 
 static void
@@ -188,7 +171,7 @@ gst_lm_lookup_class_init (GstLmLookupClass *klass)
   object_class->get_property = gst_lm_lookup_get_property;
   object_class->finalize = gst_lm_lookup_finalize;
   filter_class->process = gst_lm_lookup_process;
-  filter_class->get_src_caps = gst_lm_lookup_get_src_caps;
+  filter_class->get_src_caps = gst_lm_attach_get_src_caps;
 
   install_property (object_class, PROP_NGRAM_MIN, "Shortest n-gram",
       "Propose where at least this many tokens stood before",
