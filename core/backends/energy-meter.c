@@ -11,6 +11,7 @@
 #include "energy-meter.h"
 
 #include "../error.h"
+#include "system-text.h"
 
 #define SAMPLE_INTERVAL (50 * G_TIME_SPAN_MILLISECOND)
 
@@ -60,17 +61,6 @@ read_number (const char *path, guint64 *ret_value)
                                      G_MAXUINT64, ret_value, NULL);
 }
 
-static char *
-read_text (const char *folder, const char *name)
-{
-  g_autofree char *path = g_build_filename (folder, name, NULL);
-  char *text = NULL;
-
-  if (!g_file_get_contents (path, &text, NULL, NULL))
-    return NULL;
-  return g_strstrip (text);
-}
-
 static int
 compare_names (gconstpointer a, gconstpointer b)
 {
@@ -109,7 +99,7 @@ find_powercap (RunnelEnergyMeter *self, const char *sysfs, GString *source,
 
   for (guint i = 0; i < zones->len; i++) {
     const char *zone = zones->pdata[i];
-    g_autofree char *name = read_text (zone, "name");
+    g_autofree char *name = runnel_system_text_read (zone, "name");
     g_autofree char *path = g_build_filename (zone, "energy_uj", NULL);
     g_autofree char *range = g_build_filename (zone, "max_energy_range_uj",
                                                NULL);
@@ -136,8 +126,8 @@ find_batteries (RunnelEnergyMeter *self, const char *sysfs, GString *source)
 
   for (guint i = 0; i < supplies->len; i++) {
     const char *supply = supplies->pdata[i];
-    g_autofree char *type = read_text (supply, "type");
-    g_autofree char *status = read_text (supply, "status");
+    g_autofree char *type = runnel_system_text_read (supply, "type");
+    g_autofree char *status = runnel_system_text_read (supply, "status");
     g_autofree char *power = g_build_filename (supply, "power_now", NULL);
     g_autofree char *current = g_build_filename (supply, "current_now", NULL);
     g_autofree char *voltage = g_build_filename (supply, "voltage_now", NULL);
@@ -182,7 +172,7 @@ find_hwmon (RunnelEnergyMeter *self, const char *sysfs, GString *source)
     for (guint i = 0; i < devices->len; i++) {
       const char *device = devices->pdata[i];
       g_autofree char *path = g_build_filename (device, inputs[k].file, NULL);
-      g_autofree char *name = read_text (device, "name");
+      g_autofree char *name = runnel_system_text_read (device, "name");
       Sensor sensor = { 0 };
 
       if (!read_number (path, &sensor.last))

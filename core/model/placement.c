@@ -9,26 +9,18 @@
 
 #include <string.h>
 
+#include "../backends/system-text.h"
+
 /* A copy may take half of what is there: keys and values come later. */
 #define SHARE_OF_MEMORY 2
-
-static char *
-read_text (const char *root, const char *name)
-{
-  g_autofree char *path = g_build_filename (root, name, NULL);
-  char *text = NULL;
-
-  if (!g_file_get_contents (path, &text, NULL, NULL))
-    return NULL;
-  return g_strstrip (text);
-}
 
 /* A copy is advised to take huge pages, so madvise is enough. */
 static gboolean
 has_huge_pages (const char *root)
 {
   g_autofree char *text
-      = read_text (root, "/sys/kernel/mm/transparent_hugepage/enabled");
+      = runnel_system_text_read (root,
+          "/sys/kernel/mm/transparent_hugepage/enabled");
 
   return text != NULL && (strstr (text, "[always]") != NULL
       || strstr (text, "[madvise]") != NULL);
@@ -38,8 +30,10 @@ has_huge_pages (const char *root)
 static guint64
 get_cgroup_room (const char *root)
 {
-  g_autofree char *max = read_text (root, "/sys/fs/cgroup/memory.max");
-  g_autofree char *current = read_text (root, "/sys/fs/cgroup/memory.current");
+  g_autofree char *max
+      = runnel_system_text_read (root, "/sys/fs/cgroup/memory.max");
+  g_autofree char *current
+      = runnel_system_text_read (root, "/sys/fs/cgroup/memory.current");
   guint64 limit, used;
 
   if (max == NULL || current == NULL
@@ -55,7 +49,7 @@ static guint64
 get_available_memory (const char *root)
 {
   static const char field[] = "MemAvailable:";
-  g_autofree char *text = read_text (root, "/proc/meminfo");
+  g_autofree char *text = runnel_system_text_read (root, "/proc/meminfo");
   const char *line = text != NULL ? strstr (text, field) : NULL;
 
   if (line == NULL)
