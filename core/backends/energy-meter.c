@@ -39,6 +39,9 @@ struct _RunnelEnergyMeter {
 
 G_DEFINE_FINAL_TYPE (RunnelEnergyMeter, runnel_energy_meter, G_TYPE_OBJECT)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_ENERGY_METER (self) && (self)->source != NULL)
+
 static void
 sensor_clear (gpointer data)
 {
@@ -318,7 +321,7 @@ runnel_energy_meter_new (const char *sysfs, GError **error)
 const char *
 runnel_energy_meter_get_source (RunnelEnergyMeter *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_ENERGY_METER (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   return self->source;
 }
 
@@ -338,7 +341,7 @@ runnel_energy_meter_read (RunnelEnergyMeter *self)
 {
   double joules;
 
-  g_return_val_if_fail (RUNNEL_IS_ENERGY_METER (self), 0);
+  g_return_val_if_fail (IS_MADE (self), 0);
   g_mutex_lock (&self->lock);
   if (self->is_power)
     integrate_unlocked (self);

@@ -20,6 +20,9 @@
 
 G_DEFINE_FINAL_TYPE (RunnelDecisionHead, runnel_decision_head, G_TYPE_OBJECT)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_DECISION_HEAD (self) && (self)->path != NULL)
+
 GType
 runnel_decision_form_get_type (void)
 {
@@ -455,7 +458,7 @@ runnel_decision_head_open (const char *path, GError **error)
 const char *
 runnel_decision_head_get_path (RunnelDecisionHead *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECISION_HEAD (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   return self->path;
 }
 
@@ -472,7 +475,7 @@ runnel_decision_head_get_path (RunnelDecisionHead *self)
 RunnelDecisionForm
 runnel_decision_head_get_form (RunnelDecisionHead *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECISION_HEAD (self),
+  g_return_val_if_fail (IS_MADE (self),
       RUNNEL_DECISION_FORM_DECISION2);
   return self->form;
 }
@@ -490,7 +493,7 @@ runnel_decision_head_get_form (RunnelDecisionHead *self)
 guint
 runnel_decision_head_get_n_embd (RunnelDecisionHead *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECISION_HEAD (self), 0);
+  g_return_val_if_fail (IS_MADE (self), 0);
   return self->n_embd;
 }
 
@@ -507,7 +510,7 @@ runnel_decision_head_get_n_embd (RunnelDecisionHead *self)
 guint
 runnel_decision_head_get_head_dim (RunnelDecisionHead *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECISION_HEAD (self), 0);
+  g_return_val_if_fail (IS_MADE (self), 0);
   return self->head_dim;
 }
 
@@ -526,7 +529,7 @@ double
 runnel_decision_head_get_temperature (RunnelDecisionHead *self,
                                       RunnelQuestionType type)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECISION_HEAD (self), 1);
+  g_return_val_if_fail (IS_MADE (self), 1);
   g_return_val_if_fail (type < RUNNEL_HEAD_N_TYPES, 1);
   return self->temperatures[type];
 }
@@ -544,6 +547,6 @@ runnel_decision_head_get_temperature (RunnelDecisionHead *self,
 gboolean
 runnel_decision_head_get_can_abstain (RunnelDecisionHead *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECISION_HEAD (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
   return self->can_abstain;
 }

@@ -9,6 +9,7 @@
 
 #include "../error.h"
 #include "../formats/decision-head-private.h"
+#include "../model/engine-private.h"
 #include "../model/model-private.h"
 #include "decision-private.h"
 #include "elementary.h"
@@ -41,6 +42,9 @@ struct _RunnelDecider {
 };
 
 G_DEFINE_FINAL_TYPE (RunnelDecider, runnel_decider, G_TYPE_OBJECT)
+
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_DECIDER (self) && (self)->engine != NULL)
 
 GType
 runnel_decision_layout_get_type (void)
@@ -148,7 +152,7 @@ runnel_decider_new (RunnelEngine *engine, RunnelDecisionHead *head,
 {
   g_autoptr (RunnelDecider) self = NULL;
 
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (engine), NULL);
   g_return_val_if_fail (head == NULL || RUNNEL_IS_DECISION_HEAD (head), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
@@ -173,7 +177,7 @@ runnel_decider_new (RunnelEngine *engine, RunnelDecisionHead *head,
 RunnelEngine *
 runnel_decider_get_engine (RunnelDecider *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   return self->engine;
 }
 
@@ -191,7 +195,7 @@ runnel_decider_get_engine (RunnelDecider *self)
 RunnelDecisionHead *
 runnel_decider_get_head (RunnelDecider *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   return self->head;
 }
 
@@ -220,7 +224,7 @@ forget_priors (RunnelDecider *self)
 void
 runnel_decider_set_layout (RunnelDecider *self, RunnelDecisionLayout layout)
 {
-  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  g_return_if_fail (IS_MADE (self));
   if (layout == self->layout)
     return;
   self->layout = layout;
@@ -240,7 +244,7 @@ runnel_decider_set_layout (RunnelDecider *self, RunnelDecisionLayout layout)
 RunnelDecisionLayout
 runnel_decider_get_layout (RunnelDecider *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), RUNNEL_DECISION_LAYOUT_SHOWN);
+  g_return_val_if_fail (IS_MADE (self), RUNNEL_DECISION_LAYOUT_SHOWN);
   return self->layout;
 }
 
@@ -258,7 +262,7 @@ runnel_decider_get_layout (RunnelDecider *self)
 void
 runnel_decider_set_use_prior (RunnelDecider *self, gboolean use_prior)
 {
-  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  g_return_if_fail (IS_MADE (self));
   self->use_prior = use_prior;
 }
 
@@ -275,7 +279,7 @@ runnel_decider_set_use_prior (RunnelDecider *self, gboolean use_prior)
 gboolean
 runnel_decider_get_use_prior (RunnelDecider *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
   return self->use_prior;
 }
 
@@ -293,7 +297,7 @@ runnel_decider_get_use_prior (RunnelDecider *self)
 void
 runnel_decider_set_length_exponent (RunnelDecider *self, double exponent)
 {
-  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  g_return_if_fail (IS_MADE (self));
   g_return_if_fail (exponent >= 0 && exponent <= 2);
   self->length_exponent = exponent;
 }
@@ -311,7 +315,7 @@ runnel_decider_set_length_exponent (RunnelDecider *self, double exponent)
 double
 runnel_decider_get_length_exponent (RunnelDecider *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), 1);
+  g_return_val_if_fail (IS_MADE (self), 1);
   return self->length_exponent;
 }
 
@@ -330,7 +334,7 @@ void
 runnel_decider_set_temperature (RunnelDecider *self, RunnelQuestionType type,
                                 double temperature)
 {
-  g_return_if_fail (RUNNEL_IS_DECIDER (self));
+  g_return_if_fail (IS_MADE (self));
   g_return_if_fail (type <= RUNNEL_QUESTION_TYPE_SCORE);
   g_return_if_fail (temperature > 0 && isfinite (temperature));
   self->temperatures[type] = temperature;
@@ -350,7 +354,7 @@ runnel_decider_set_temperature (RunnelDecider *self, RunnelQuestionType type,
 double
 runnel_decider_get_temperature (RunnelDecider *self, RunnelQuestionType type)
 {
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), 1);
+  g_return_val_if_fail (IS_MADE (self), 1);
   g_return_val_if_fail (type <= RUNNEL_QUESTION_TYPE_SCORE, 1);
   return self->temperatures[type];
 }
@@ -544,7 +548,7 @@ runnel_decider_read (RunnelDecider *self, const char *text, gssize length,
   const char *bad;
   gboolean ok;
 
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   g_return_val_if_fail (text != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
@@ -642,8 +646,8 @@ runnel_decider_decide (RunnelDecider *self, RunnelSequence *state, int n_state,
   g_autoptr (GPtrArray) decisions = NULL;
   gint64 started = g_get_monotonic_time ();
 
-  g_return_val_if_fail (RUNNEL_IS_DECIDER (self), NULL);
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (state), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
+  g_return_val_if_fail (runnel_sequence_is_made (state), NULL);
   g_return_val_if_fail (questions != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 

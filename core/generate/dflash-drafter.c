@@ -265,7 +265,7 @@ runnel_dflash_drafter_new (RunnelModel *draft, GError **error)
   RunnelDflashDrafter *self;
   g_autofree char *id = NULL;
 
-  g_return_val_if_fail (RUNNEL_IS_MODEL (draft), NULL);
+  g_return_val_if_fail (runnel_model_is_made (draft), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   hp = get_hyperparameters (draft);

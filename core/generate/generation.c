@@ -56,6 +56,9 @@ struct _RunnelGeneration {
 
 G_DEFINE_FINAL_TYPE (RunnelGeneration, runnel_generation, G_TYPE_OBJECT)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_GENERATION (self) && (self)->stream != NULL)
+
 GType
 runnel_finish_reason_get_type (void)
 {
@@ -525,7 +528,7 @@ gboolean
 runnel_generation_next (RunnelGeneration *self, RunnelGenerationStep *ret_step,
                         GError **error)
 {
-  g_return_val_if_fail (RUNNEL_IS_GENERATION (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
   g_return_val_if_fail (ret_step != NULL, FALSE);
 
   runnel_reply_stream_begin_step (self->stream);
@@ -558,7 +561,7 @@ runnel_generation_next (RunnelGeneration *self, RunnelGenerationStep *ret_step,
 void
 runnel_generation_cancel (RunnelGeneration *self)
 {
-  g_return_if_fail (RUNNEL_IS_GENERATION (self));
+  g_return_if_fail (IS_MADE (self));
   g_atomic_int_set (&self->cancelled, TRUE);
 }
 
@@ -575,7 +578,7 @@ runnel_generation_cancel (RunnelGeneration *self)
 RunnelFinishReason
 runnel_generation_get_finish_reason (RunnelGeneration *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_GENERATION (self),
+  g_return_val_if_fail (IS_MADE (self),
                         RUNNEL_FINISH_REASON_ERROR);
   return self->reason;
 }
@@ -593,7 +596,7 @@ runnel_generation_get_finish_reason (RunnelGeneration *self)
 guint
 runnel_generation_get_n_prompt_tokens (RunnelGeneration *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_GENERATION (self), 0);
+  g_return_val_if_fail (IS_MADE (self), 0);
   return self->n_prompt;
 }
 
@@ -610,7 +613,7 @@ runnel_generation_get_n_prompt_tokens (RunnelGeneration *self)
 guint
 runnel_generation_get_n_tokens (RunnelGeneration *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_GENERATION (self), 0);
+  g_return_val_if_fail (IS_MADE (self), 0);
   return self->n_tokens;
 }
 
@@ -627,7 +630,7 @@ void
 runnel_generation_get_draft_stats (RunnelGeneration *self,
                                    RunnelDraftStats *ret_stats)
 {
-  g_return_if_fail (RUNNEL_IS_GENERATION (self));
+  g_return_if_fail (IS_MADE (self));
   g_return_if_fail (ret_stats != NULL);
   *ret_stats = self->drafts.stats;
 }
@@ -649,7 +652,7 @@ runnel_generation_get_draft_stats (RunnelGeneration *self,
 RunnelSequence *
 runnel_generation_get_sequence (RunnelGeneration *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_GENERATION (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   if (self->reason != RUNNEL_FINISH_REASON_NONE &&
       self->reason != RUNNEL_FINISH_REASON_ERROR && self->pending >= 0 &&
       !forward_pending (self, FALSE, NULL))

@@ -22,6 +22,9 @@ struct _RunnelQuestion {
 
 G_DEFINE_FINAL_TYPE (RunnelQuestion, runnel_question, G_TYPE_OBJECT)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_QUESTION (self) && (self)->labels != NULL)
+
 GType
 runnel_question_type_get_type (void)
 {
@@ -226,7 +229,7 @@ runnel_question_new (const char *id, RunnelQuestionType type,
 const char *
 runnel_question_get_id (RunnelQuestion *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_QUESTION (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   return self->id;
 }
 
@@ -243,7 +246,7 @@ runnel_question_get_id (RunnelQuestion *self)
 RunnelQuestionType
 runnel_question_get_question_type (RunnelQuestion *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_QUESTION (self), RUNNEL_QUESTION_TYPE_CHOICE);
+  g_return_val_if_fail (IS_MADE (self), RUNNEL_QUESTION_TYPE_CHOICE);
   return self->type;
 }
 
@@ -260,7 +263,7 @@ runnel_question_get_question_type (RunnelQuestion *self)
 const char *
 runnel_question_get_instructions (RunnelQuestion *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_QUESTION (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   return self->instructions;
 }
 
@@ -277,7 +280,7 @@ runnel_question_get_instructions (RunnelQuestion *self)
 guint
 runnel_question_get_n_options (RunnelQuestion *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_QUESTION (self), 0);
+  g_return_val_if_fail (IS_MADE (self), 0);
   return self->n_options;
 }
 
@@ -295,7 +298,7 @@ runnel_question_get_n_options (RunnelQuestion *self)
 const char *
 runnel_question_get_label (RunnelQuestion *self, guint i)
 {
-  g_return_val_if_fail (RUNNEL_IS_QUESTION (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   g_return_val_if_fail (i < self->n_options, NULL);
   return self->labels[i];
 }
@@ -314,7 +317,7 @@ runnel_question_get_label (RunnelQuestion *self, guint i)
 const char *
 runnel_question_get_description (RunnelQuestion *self, guint i)
 {
-  g_return_val_if_fail (RUNNEL_IS_QUESTION (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   g_return_val_if_fail (i < self->n_options, NULL);
   return self->descriptions[i];
 }

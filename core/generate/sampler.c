@@ -47,6 +47,9 @@ typedef struct {
 
 G_DEFINE_FINAL_TYPE (RunnelSampler, runnel_sampler, G_TYPE_OBJECT)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_SAMPLER (self) && (self)->params != NULL)
+
 static gboolean
 has_penalties (const RunnelSamplerParams *params)
 {
@@ -121,7 +124,7 @@ runnel_sampler_fork (RunnelSampler *self)
 {
   RunnelSampler *fork;
 
-  g_return_val_if_fail (RUNNEL_IS_SAMPLER (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   fork = sampler_new (self->params, self->n_vocab);
   fork->n_reply = self->n_reply;
   if (self->history)
@@ -145,7 +148,7 @@ void
 runnel_sampler_accept_prompt (RunnelSampler *self, const gint32 *tokens,
                               gsize n)
 {
-  g_return_if_fail (RUNNEL_IS_SAMPLER (self));
+  g_return_if_fail (IS_MADE (self));
   g_return_if_fail (tokens != NULL || n == 0);
   self->n_reply = 0;
   if (self->history == NULL)
@@ -168,7 +171,7 @@ runnel_sampler_accept_prompt (RunnelSampler *self, const gint32 *tokens,
 void
 runnel_sampler_accept (RunnelSampler *self, gint32 token)
 {
-  g_return_if_fail (RUNNEL_IS_SAMPLER (self));
+  g_return_if_fail (IS_MADE (self));
   self->n_reply++;
   if (self->history)
     runnel_token_history_append (self->history, token);
@@ -186,7 +189,7 @@ runnel_sampler_accept (RunnelSampler *self, gint32 token)
 void
 runnel_sampler_rewind (RunnelSampler *self, gsize n)
 {
-  g_return_if_fail (RUNNEL_IS_SAMPLER (self));
+  g_return_if_fail (IS_MADE (self));
   g_return_if_fail (n <= self->n_reply);
   self->n_reply -= n;
   if (self->history)
@@ -440,7 +443,7 @@ runnel_sampler_draw (RunnelSampler *self, float *logits, guint64 position,
                      float *ret_logprob, RunnelTokenLogprob *top, gsize n_top,
                      GError **error)
 {
-  g_return_val_if_fail (RUNNEL_IS_SAMPLER (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
   g_return_val_if_fail (logits != NULL && ret_token != NULL, FALSE);
   g_return_val_if_fail (top != NULL || n_top == 0, FALSE);
 

@@ -30,6 +30,9 @@ struct _RunnelCalibration {
 
 G_DEFINE_FINAL_TYPE (RunnelCalibration, runnel_calibration, G_TYPE_OBJECT)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_CALIBRATION (self) && (self)->engine != NULL)
+
 static guint
 count_moments (const RunnelCalibration *self)
 {
@@ -154,7 +157,7 @@ runnel_calibration_new (RunnelEngine *engine, GError **error)
   RunnelCalibration *self;
   const RunnelTensor *norm;
 
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (engine), NULL);
 
   if (runnel_backend_ops (runnel_engine_get_backend (engine))->read_input
       == NULL) {
@@ -224,7 +227,7 @@ runnel_calibration_feed (RunnelCalibration *self, const gint32 *tokens,
       runnel_engine_get_model (self->engine));
   const gsize window = MIN (WINDOW, limit);
 
-  g_return_val_if_fail (RUNNEL_IS_CALIBRATION (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
   g_return_val_if_fail (tokens != NULL || n_tokens == 0, FALSE);
 
   self->known = G_MAXUINT;
@@ -251,7 +254,7 @@ runnel_calibration_feed (RunnelCalibration *self, const gint32 *tokens,
 guint64
 runnel_calibration_get_n_tokens (RunnelCalibration *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_CALIBRATION (self), 0);
+  g_return_val_if_fail (IS_MADE (self), 0);
 
   return self->n_tokens;
 }
@@ -312,7 +315,7 @@ runnel_calibration_dup_importance (RunnelCalibration *self, const char *tensor,
   guint index;
   float *importance;
 
-  g_return_val_if_fail (RUNNEL_IS_CALIBRATION (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   g_return_val_if_fail (tensor != NULL && n_columns != NULL, NULL);
 
   *n_columns = 0;

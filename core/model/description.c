@@ -157,7 +157,7 @@ runnel_model_describe (RunnelModel *self)
   GVariantBuilder builder;
   g_autofree char *format = NULL;
 
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+  g_return_val_if_fail (runnel_model_is_made (self), NULL);
 
   checkpoint = runnel_model_get_checkpoint (self);
   gguf = runnel_checkpoint_gguf (checkpoint);

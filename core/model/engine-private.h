@@ -38,4 +38,8 @@ gboolean runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history,
 gboolean runnel_engine_reserve_scratch (RunnelEngine *self, gsize bytes,
                                         GError **error);
 
+/* Whether the constructor made it: bindings can make an object without. */
+gboolean runnel_engine_is_made (RunnelEngine *self);
+gboolean runnel_sequence_is_made (RunnelSequence *self);
+
 G_END_DECLS

@@ -31,6 +31,12 @@ struct _RunnelEngine {
 
 G_DEFINE_FINAL_TYPE (RunnelEngine, runnel_engine, G_TYPE_OBJECT)
 
+gboolean
+runnel_engine_is_made (RunnelEngine *self)
+{
+  return RUNNEL_IS_ENGINE (self) && self->weights != NULL;
+}
+
 /* Engines in use, by model, backend and KV type. An engine is made outside
  * the lock, so two callers may race to make one: the first stays. */
 static GMutex registry_mutex; /* guards the list */
@@ -224,7 +230,7 @@ runnel_engine_get_within (RunnelModel *model, RunnelBackend *backend,
   RunnelWeights *weights;
   RunnelEngine *engine;
 
-  g_return_val_if_fail (RUNNEL_IS_MODEL (model), NULL);
+  g_return_val_if_fail (runnel_model_is_made (model), NULL);
   g_return_val_if_fail (RUNNEL_IS_BACKEND (backend), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
@@ -261,7 +267,7 @@ runnel_engine_get_within (RunnelModel *model, RunnelBackend *backend,
 RunnelModel *
 runnel_engine_get_model (RunnelEngine *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (self), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (self), NULL);
   return self->model;
 }
 
@@ -278,7 +284,7 @@ runnel_engine_get_model (RunnelEngine *self)
 RunnelBackend *
 runnel_engine_get_backend (RunnelEngine *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (self), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (self), NULL);
   return self->backend;
 }
 
@@ -295,7 +301,7 @@ runnel_engine_get_backend (RunnelEngine *self)
 RunnelKvType
 runnel_engine_get_kv_type (RunnelEngine *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (self), RUNNEL_KV_TYPE_F16);
+  g_return_val_if_fail (runnel_engine_is_made (self), RUNNEL_KV_TYPE_F16);
   return self->kv_type;
 }
 
@@ -315,7 +321,7 @@ runnel_engine_get_kv_type (RunnelEngine *self)
 void
 runnel_engine_set_max_memory (RunnelEngine *self, guint64 bytes)
 {
-  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  g_return_if_fail (runnel_engine_is_made (self));
   runnel_page_pool_set_limit (self->pool, bytes);
 }
 
@@ -332,7 +338,7 @@ runnel_engine_set_max_memory (RunnelEngine *self, guint64 bytes)
 guint64
 runnel_engine_get_max_memory (RunnelEngine *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (self), 0);
+  g_return_val_if_fail (runnel_engine_is_made (self), 0);
   return runnel_page_pool_limit (self->pool);
 }
 
@@ -348,7 +354,7 @@ runnel_engine_get_max_memory (RunnelEngine *self)
 void
 runnel_engine_set_cache_budget (RunnelEngine *self, guint64 bytes)
 {
-  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  g_return_if_fail (runnel_engine_is_made (self));
   runnel_prefix_cache_set_budget (self->cache, bytes);
 }
 
@@ -365,7 +371,7 @@ runnel_engine_set_cache_budget (RunnelEngine *self, guint64 bytes)
 guint64
 runnel_engine_get_cache_budget (RunnelEngine *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (self), 0);
+  g_return_val_if_fail (runnel_engine_is_made (self), 0);
   return runnel_prefix_cache_budget (self->cache);
 }
 
@@ -380,7 +386,7 @@ runnel_engine_get_cache_budget (RunnelEngine *self)
 void
 runnel_engine_clear_cache (RunnelEngine *self)
 {
-  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  g_return_if_fail (runnel_engine_is_made (self));
   runnel_prefix_cache_clear (self->cache);
 }
 
@@ -396,7 +402,7 @@ runnel_engine_clear_cache (RunnelEngine *self)
 void
 runnel_engine_get_stats (RunnelEngine *self, RunnelEngineStats *ret_stats)
 {
-  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  g_return_if_fail (runnel_engine_is_made (self));
   g_return_if_fail (ret_stats != NULL);
   runnel_batcher_get_stats (self->batcher, ret_stats);
   ret_stats->kv_bytes = runnel_page_pool_bytes (self->pool);
@@ -421,7 +427,7 @@ runnel_engine_get_stats (RunnelEngine *self, RunnelEngineStats *ret_stats)
 const char *
 runnel_engine_get_placement (RunnelEngine *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (self), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (self), NULL);
   return self->weights->placement.reason;
 }
 
@@ -574,7 +580,7 @@ runnel_engine_reserve_scratch (RunnelEngine *self, gsize bytes, GError **error)
 void
 runnel_engine_trim_memory (RunnelEngine *self)
 {
-  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  g_return_if_fail (runnel_engine_is_made (self));
   runnel_prefix_cache_clear (self->cache);
   runnel_batcher_trim (self->batcher);
   count_scratch (self);
@@ -607,7 +613,7 @@ void
 runnel_engine_follow_memory_monitor (RunnelEngine *self,
                                      GMemoryMonitor *monitor)
 {
-  g_return_if_fail (RUNNEL_IS_ENGINE (self));
+  g_return_if_fail (runnel_engine_is_made (self));
   g_return_if_fail (G_IS_MEMORY_MONITOR (monitor));
 
   g_mutex_lock (&registry_mutex);

@@ -22,4 +22,7 @@ RunnelWeights *runnel_model_ref_weights (RunnelModel *self,
                                          GCancellable *cancellable,
                                          GError **error);
 
+/* Whether the constructor made it: bindings can make an object without. */
+gboolean runnel_model_is_made (RunnelModel *self);
+
 G_END_DECLS

@@ -33,6 +33,12 @@ struct _RunnelModel {
 
 G_DEFINE_FINAL_TYPE (RunnelModel, runnel_model, G_TYPE_OBJECT)
 
+gboolean
+runnel_model_is_made (RunnelModel *self)
+{
+  return RUNNEL_IS_MODEL (self) && self->checkpoint != NULL;
+}
+
 static void
 runnel_model_finalize (GObject *object)
 {
@@ -143,7 +149,7 @@ runnel_model_open (const char *path, RunnelLoadMode mode, GError **error)
 const char *
 runnel_model_get_path (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+  g_return_val_if_fail (runnel_model_is_made (self), NULL);
   return runnel_checkpoint_path (self->checkpoint);
 }
 
@@ -160,7 +166,7 @@ runnel_model_get_path (RunnelModel *self)
 const char *
 runnel_model_get_name (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+  g_return_val_if_fail (runnel_model_is_made (self), NULL);
   return self->name;
 }
 
@@ -178,7 +184,7 @@ runnel_model_get_name (RunnelModel *self)
 const char *
 runnel_model_get_content_id (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+  g_return_val_if_fail (runnel_model_is_made (self), NULL);
   return runnel_checkpoint_content_id (self->checkpoint);
 }
 
@@ -195,7 +201,7 @@ runnel_model_get_content_id (RunnelModel *self)
 const char *
 runnel_model_get_architecture (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+  g_return_val_if_fail (runnel_model_is_made (self), NULL);
   return runnel_checkpoint_hyperparameters (self->checkpoint)->architecture;
 }
 
@@ -212,7 +218,7 @@ runnel_model_get_architecture (RunnelModel *self)
 guint
 runnel_model_get_n_vocab (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), 0);
+  g_return_val_if_fail (runnel_model_is_made (self), 0);
   return runnel_checkpoint_hyperparameters (self->checkpoint)->n_vocab;
 }
 
@@ -229,7 +235,7 @@ runnel_model_get_n_vocab (RunnelModel *self)
 guint
 runnel_model_get_n_layers (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), 0);
+  g_return_val_if_fail (runnel_model_is_made (self), 0);
   return runnel_checkpoint_hyperparameters (self->checkpoint)->n_layers;
 }
 
@@ -246,7 +252,7 @@ runnel_model_get_n_layers (RunnelModel *self)
 guint
 runnel_model_get_n_embd (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), 0);
+  g_return_val_if_fail (runnel_model_is_made (self), 0);
   return runnel_checkpoint_hyperparameters (self->checkpoint)->n_embd;
 }
 
@@ -263,7 +269,7 @@ runnel_model_get_n_embd (RunnelModel *self)
 guint
 runnel_model_get_context_length (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), 0);
+  g_return_val_if_fail (runnel_model_is_made (self), 0);
   return runnel_checkpoint_hyperparameters (self->checkpoint)->context_length;
 }
 
@@ -280,7 +286,7 @@ runnel_model_get_context_length (RunnelModel *self)
 guint64
 runnel_model_get_n_parameters (RunnelModel *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), 0);
+  g_return_val_if_fail (runnel_model_is_made (self), 0);
   return self->n_parameters;
 }
 
@@ -309,7 +315,7 @@ runnel_model_verify (RunnelModel *self, RunnelProgressFunc progress,
   g_autoptr (GMutexLocker) locker = NULL;
   RunnelGguf *gguf;
 
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), FALSE);
+  g_return_val_if_fail (runnel_model_is_made (self), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   locker = g_mutex_locker_new (&self->verify_mutex);
@@ -363,7 +369,7 @@ runnel_model_get_tokenizer (RunnelModel *self, GError **error)
 {
   g_autoptr (GMutexLocker) locker = NULL;
 
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+  g_return_val_if_fail (runnel_model_is_made (self), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   locker = g_mutex_locker_new (&self->mutex);
@@ -388,7 +394,7 @@ runnel_model_get_chat_template (RunnelModel *self, GError **error)
   g_autoptr (GMutexLocker) locker = NULL;
   const char *source;
 
-  g_return_val_if_fail (RUNNEL_IS_MODEL (self), NULL);
+  g_return_val_if_fail (runnel_model_is_made (self), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   locker = g_mutex_locker_new (&self->mutex);

@@ -131,7 +131,7 @@ runnel_sequence_serialize (RunnelSequence *self, GError **error)
   RunnelEngine *engine;
   guint64 bytes;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), NULL);
+  g_return_val_if_fail (runnel_sequence_is_made (self), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   engine = runnel_sequence_get_engine (self);
@@ -333,7 +333,7 @@ runnel_sequence_deserialize (RunnelEngine *engine, GBytes *image,
   gsize size;
   Header header;
 
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (engine), NULL);
   g_return_val_if_fail (image != NULL && name != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
@@ -397,7 +397,7 @@ runnel_sequence_save (RunnelSequence *self, const char *path, GError **error)
   gsize size;
   const char *data;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
@@ -438,7 +438,7 @@ runnel_sequence_load (RunnelEngine *engine, const char *path, GError **error)
   g_autoptr (RunnelMapping) mapping = NULL;
   g_autoptr (GBytes) image = NULL;
 
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (engine), NULL);
   g_return_val_if_fail (path != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 

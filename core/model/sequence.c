@@ -22,6 +22,12 @@ struct _RunnelSequence {
 
 G_DEFINE_FINAL_TYPE (RunnelSequence, runnel_sequence, G_TYPE_OBJECT)
 
+gboolean
+runnel_sequence_is_made (RunnelSequence *self)
+{
+  return RUNNEL_IS_SEQUENCE (self) && self->engine != NULL;
+}
+
 static void
 runnel_sequence_finalize (GObject *object)
 {
@@ -89,7 +95,7 @@ runnel_sequence_new (RunnelEngine *engine, guint context_length,
   RunnelModel *model;
   guint trained;
 
-  g_return_val_if_fail (RUNNEL_IS_ENGINE (engine), NULL);
+  g_return_val_if_fail (runnel_engine_is_made (engine), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   model = runnel_engine_get_model (engine);
@@ -117,7 +123,7 @@ runnel_sequence_new (RunnelEngine *engine, guint context_length,
 RunnelEngine *
 runnel_sequence_get_engine (RunnelSequence *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), NULL);
+  g_return_val_if_fail (runnel_sequence_is_made (self), NULL);
   return self->engine;
 }
 
@@ -134,7 +140,7 @@ runnel_sequence_get_engine (RunnelSequence *self)
 guint
 runnel_sequence_get_length (RunnelSequence *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), 0);
+  g_return_val_if_fail (runnel_sequence_is_made (self), 0);
   return runnel_history_length (&self->history);
 }
 
@@ -151,7 +157,7 @@ runnel_sequence_get_length (RunnelSequence *self)
 guint
 runnel_sequence_get_context_length (RunnelSequence *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), 0);
+  g_return_val_if_fail (runnel_sequence_is_made (self), 0);
   return self->context_length;
 }
 
@@ -170,7 +176,7 @@ runnel_sequence_get_context_length (RunnelSequence *self)
 const gint32 *
 runnel_sequence_get_tokens (RunnelSequence *self, gsize *n_tokens)
 {
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), NULL);
+  g_return_val_if_fail (runnel_sequence_is_made (self), NULL);
   *n_tokens = runnel_history_length (&self->history);
   return runnel_history_tokens (&self->history);
 }
@@ -188,7 +194,7 @@ runnel_sequence_get_tokens (RunnelSequence *self, gsize *n_tokens)
 guint64
 runnel_sequence_get_kv_bytes (RunnelSequence *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), 0);
+  g_return_val_if_fail (runnel_sequence_is_made (self), 0);
   return runnel_history_bytes (&self->history);
 }
 
@@ -206,7 +212,7 @@ runnel_sequence_get_kv_bytes (RunnelSequence *self)
 gboolean
 runnel_sequence_get_shifted (RunnelSequence *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   return self->history.shifted;
 }
 
@@ -227,7 +233,7 @@ runnel_sequence_fork (RunnelSequence *self)
 {
   RunnelSequence *fork;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), NULL);
+  g_return_val_if_fail (runnel_sequence_is_made (self), NULL);
   fork = runnel_sequence_new_empty (self->engine, self->context_length);
   runnel_history_copy (&fork->history, &self->history);
   runnel_drafts_copy (&fork->drafts, &self->drafts, FALSE);
@@ -281,7 +287,7 @@ runnel_sequence_attach (RunnelSequence *self, RunnelDrafter *drafter,
 {
   RunnelDraftState *state;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (RUNNEL_IS_DRAFTER (drafter), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
@@ -313,7 +319,7 @@ runnel_sequence_truncate (RunnelSequence *self, guint n_tokens,
 {
   guint length;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   length = runnel_history_length (&self->history);
@@ -477,7 +483,7 @@ runnel_sequence_shift (RunnelSequence *self, guint n_keep, guint n_drop,
   RunnelHistory moved;
   guint length, rest;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   length = runnel_history_length (&self->history);
@@ -572,7 +578,7 @@ runnel_sequence_prefill (RunnelSequence *self, const gint32 *tokens,
   gsize cached = 0;
   guint length;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (tokens != NULL || n_tokens == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
@@ -667,7 +673,7 @@ runnel_sequence_compute_logits (RunnelSequence *self, float *logits,
   RunnelBatchItem item = { .sequence = self, .logits = logits, .n_logits = 1 };
   guint length;
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (logits != NULL || n_logits == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
@@ -719,7 +725,7 @@ runnel_sequence_forward (RunnelSequence *self, const gint32 *tokens,
     .n_logits = n_tokens,
   };
 
-  g_return_val_if_fail (RUNNEL_IS_SEQUENCE (self), FALSE);
+  g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (tokens != NULL || n_tokens == 0, FALSE);
   g_return_val_if_fail (logits != NULL || n_logits == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);

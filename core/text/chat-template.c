@@ -30,6 +30,9 @@ G_DEFINE_BOXED_TYPE (RunnelRenderedText, runnel_rendered_text,
                      runnel_rendered_text_copy, runnel_rendered_text_free)
 G_DEFINE_FINAL_TYPE (RunnelChatTemplate, runnel_chat_template, G_TYPE_OBJECT)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_CHAT_TEMPLATE (self) && (self)->parsed != NULL)
+
 /**
  * runnel_rendered_text_copy:
  * @self: a rendered text
@@ -262,7 +265,7 @@ runnel_chat_template_render (RunnelChatTemplate *self, const char *variables,
   JinjaText *text;
   JinjaRun run;
 
-  g_return_val_if_fail (RUNNEL_IS_CHAT_TEMPLATE (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
   g_return_val_if_fail (variables != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 

@@ -5,6 +5,7 @@
 #include "detokenizer.h"
 
 #include "../error.h"
+#include "tokenizer-private.h"
 
 #define REPLACEMENT "\357\277\275"   /* U+FFFD */
 
@@ -20,6 +21,10 @@ struct _RunnelDetokenizer {
 };
 
 G_DEFINE_FINAL_TYPE (RunnelDetokenizer, runnel_detokenizer, G_TYPE_OBJECT)
+
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) \
+  (RUNNEL_IS_DETOKENIZER (self) && (self)->tokenizer != NULL)
 
 static void
 runnel_detokenizer_finalize (GObject *object)
@@ -57,7 +62,7 @@ runnel_detokenizer_new (RunnelTokenizer *tokenizer, gboolean render_special)
 {
   RunnelDetokenizer *self;
 
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (tokenizer), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (tokenizer), NULL);
 
   self = g_object_new (RUNNEL_TYPE_DETOKENIZER, NULL);
   self->tokenizer = g_object_ref (tokenizer);
@@ -126,7 +131,7 @@ runnel_detokenizer_push_to (RunnelDetokenizer *self, gint32 token,
   const guint8 *piece;
   gsize length;
 
-  g_return_val_if_fail (RUNNEL_IS_DETOKENIZER (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
   g_return_val_if_fail (out != NULL, FALSE);
 
   piece = runnel_tokenizer_get_piece (self->tokenizer, token, &length);
@@ -185,7 +190,7 @@ runnel_detokenizer_flush (RunnelDetokenizer *self, gboolean keep_incomplete)
 {
   gboolean unfinished;
 
-  g_return_val_if_fail (RUNNEL_IS_DETOKENIZER (self), NULL);
+  g_return_val_if_fail (IS_MADE (self), NULL);
 
   unfinished = self->n_held > 0;
   self->n_held = 0;
@@ -205,7 +210,7 @@ runnel_detokenizer_flush (RunnelDetokenizer *self, gboolean keep_incomplete)
 gboolean
 runnel_detokenizer_get_incomplete (RunnelDetokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_DETOKENIZER (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
 
   return self->n_held > 0;
 }
@@ -221,7 +226,7 @@ runnel_detokenizer_get_incomplete (RunnelDetokenizer *self)
 void
 runnel_detokenizer_reset (RunnelDetokenizer *self)
 {
-  g_return_if_fail (RUNNEL_IS_DETOKENIZER (self));
+  g_return_if_fail (IS_MADE (self));
 
   self->n_held = 0;
 }

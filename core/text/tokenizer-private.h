@@ -77,4 +77,7 @@ gboolean runnel_tokenizer_is_in_package (const RunnelGguf *gguf);
 RunnelTokenizer *runnel_tokenizer_new_from_package (const RunnelGguf *gguf,
                                                     GError **error);
 
+/* Whether the constructor made it: bindings can make an object without. */
+gboolean runnel_tokenizer_is_made (RunnelTokenizer *self);
+
 G_END_DECLS

@@ -20,6 +20,12 @@ struct _RunnelTokenizer {
 
 G_DEFINE_FINAL_TYPE (RunnelTokenizer, runnel_tokenizer, G_TYPE_OBJECT)
 
+gboolean
+runnel_tokenizer_is_made (RunnelTokenizer *self)
+{
+  return RUNNEL_IS_TOKENIZER (self) && self->parts != NULL;
+}
+
 static void
 runnel_tokenizer_finalize (GObject *object)
 {
@@ -420,7 +426,7 @@ runnel_tokenizer_encode (RunnelTokenizer *self, const char *text,
 {
   RunnelTextSpan whole = { 0 };
 
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
   g_return_val_if_fail (text != NULL && n_tokens != NULL, NULL);
 
   whole.length = length < 0 ? strlen (text) : (gsize) length;
@@ -453,7 +459,7 @@ runnel_tokenizer_encode_spans (RunnelTokenizer *self, const char *text,
                                gssize length, const RunnelTextSpan *spans,
                                gsize n_spans, gsize *n_tokens, GError **error)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
   g_return_val_if_fail (text != NULL && n_tokens != NULL, NULL);
   g_return_val_if_fail (spans != NULL || n_spans == 0, NULL);
 
@@ -485,7 +491,7 @@ runnel_tokenizer_decode (RunnelTokenizer *self, const gint32 *tokens,
 {
   g_autoptr (GByteArray) out = NULL;
 
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
   g_return_val_if_fail (tokens != NULL || n_tokens == 0, NULL);
 
   out = g_byte_array_new ();
@@ -531,7 +537,7 @@ runnel_tokenizer_decode (RunnelTokenizer *self, const gint32 *tokens,
 const guint8 *
 runnel_tokenizer_get_piece (RunnelTokenizer *self, gint32 token, gsize *length)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
   g_return_val_if_fail (length != NULL, NULL);
 
   *length = 0;
@@ -556,7 +562,7 @@ runnel_tokenizer_get_piece (RunnelTokenizer *self, gint32 token, gsize *length)
 gboolean
 runnel_tokenizer_is_control (RunnelTokenizer *self, gint32 token)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), FALSE);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), FALSE);
 
   if (token < 0
       || (guint) token >= runnel_vocabulary_size (self->parts->vocabulary))
@@ -588,7 +594,7 @@ runnel_tokenizer_is_control (RunnelTokenizer *self, gint32 token)
 gint32
 runnel_tokenizer_find_token (RunnelTokenizer *self, const char *text)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), -1);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), -1);
   g_return_val_if_fail (text != NULL, -1);
 
   return runnel_tokenizer_parts_find (self->parts, text, strlen (text));
@@ -607,7 +613,7 @@ runnel_tokenizer_find_token (RunnelTokenizer *self, const char *text)
 guint
 runnel_tokenizer_get_n_tokens (RunnelTokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), 0);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), 0);
 
   return runnel_vocabulary_size (self->parts->vocabulary);
 }
@@ -627,7 +633,7 @@ runnel_tokenizer_get_n_tokens (RunnelTokenizer *self)
 const char *
 runnel_tokenizer_get_digest (RunnelTokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
 
   return self->digest;
 }
@@ -646,7 +652,7 @@ runnel_tokenizer_get_digest (RunnelTokenizer *self)
 const char *
 runnel_tokenizer_get_pre (RunnelTokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
 
   return runnel_pretokenizer_name (self->parts->pre);
 }
@@ -664,7 +670,7 @@ runnel_tokenizer_get_pre (RunnelTokenizer *self)
 gint32
 runnel_tokenizer_get_bos (RunnelTokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), -1);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), -1);
 
   return self->parts->bos;
 }
@@ -683,7 +689,7 @@ runnel_tokenizer_get_bos (RunnelTokenizer *self)
 gint32
 runnel_tokenizer_get_eos (RunnelTokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), -1);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), -1);
 
   return self->parts->eos;
 }
@@ -702,7 +708,7 @@ runnel_tokenizer_get_eos (RunnelTokenizer *self)
 gboolean
 runnel_tokenizer_get_add_bos (RunnelTokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), FALSE);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), FALSE);
 
   return self->parts->add_bos;
 }
@@ -722,7 +728,7 @@ runnel_tokenizer_get_add_bos (RunnelTokenizer *self)
 const gint32 *
 runnel_tokenizer_get_stop_tokens (RunnelTokenizer *self, gsize *n)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
   g_return_val_if_fail (n != NULL, NULL);
 
   *n = self->parts->stop_tokens->len;
@@ -743,7 +749,7 @@ runnel_tokenizer_get_stop_tokens (RunnelTokenizer *self, gsize *n)
 const char *
 runnel_tokenizer_get_chat_template (RunnelTokenizer *self)
 {
-  g_return_val_if_fail (RUNNEL_IS_TOKENIZER (self), NULL);
+  g_return_val_if_fail (runnel_tokenizer_is_made (self), NULL);
 
   return self->parts->chat_template;
 }

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "model/engine-private.h"
+#include "text/tokenizer-private.h"
 
 struct _RunnelEngine {
   GObject parent;
@@ -151,6 +152,12 @@ gboolean
 runnel_tokenizer_is_control (RunnelTokenizer *self, gint32 token)
 {
   return token == self->script->stop_token;
+}
+
+gboolean
+runnel_tokenizer_is_made (RunnelTokenizer *self)
+{
+  return self->script != NULL;
 }
 
 guint
