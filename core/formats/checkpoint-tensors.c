@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "../error.h"
+#include "decision-head-private.h"
 
 /* As the file calls it; @layer matters only to what belongs to one. */
 static char *
@@ -84,14 +85,6 @@ check_vector (RunnelCheckpoint *self, const RunnelTensor *tensor,
   return TRUE;
 }
 
-/* A decision head may lie beside the model; decision-head.c reads it. */
-static gboolean
-is_of_head (const RunnelTensor *tensor)
-{
-  return g_str_has_prefix (tensor->name, "decision.") ||
-      g_str_has_prefix (tensor->name, "decision2.");
-}
-
 static gboolean
 check_tensor (RunnelCheckpoint *self, const RunnelTensor *tensor,
     const RunnelArchitecture *architecture, GError **error)
@@ -103,7 +96,7 @@ check_tensor (RunnelCheckpoint *self, const RunnelTensor *tensor,
   g_autofree char *name = known ? name_in_file (self, part, layer) :
       g_strdup (tensor->name);
 
-  if (is_of_head (tensor))
+  if (runnel_head_owns_tensor (tensor->name))
     return TRUE;
   if (!known || !runnel_architecture_allows (architecture, hp, part)) {
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,

@@ -51,8 +51,9 @@ add_mnn_files (GPtrArray *files, RunnelCheckpoint *checkpoint)
 }
 
 GPtrArray *
-runnel_conversion_list_files (RunnelCheckpoint *checkpoint)
+runnel_conversion_list_files (const RunnelConversion *self)
 {
+  RunnelCheckpoint *checkpoint = self->checkpoint;
   const char *folder = get_folder (checkpoint);
   GPtrArray *files = g_ptr_array_new_with_free_func (g_free);
 
@@ -71,6 +72,10 @@ runnel_conversion_list_files (RunnelCheckpoint *checkpoint)
     if (runnel_mapping_is_file (mapping))
       add_file (files, runnel_mapping_name (mapping));
   }
+  /* A head is in memory; its file may be gone. */
+  if (self->head != NULL && g_file_test (
+          runnel_decision_head_get_path (self->head), G_FILE_TEST_IS_REGULAR))
+    add_file (files, runnel_decision_head_get_path (self->head));
   return files;
 }
 
@@ -114,8 +119,7 @@ source_format (RunnelCheckpoint *checkpoint)
 static gboolean
 write_sources (RunnelConversion *self, RunnelGgufWriter *metadata)
 {
-  g_autoptr (GPtrArray) files
-      = runnel_conversion_list_files (self->checkpoint);
+  g_autoptr (GPtrArray) files = runnel_conversion_list_files (self);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) digests = g_ptr_array_new_with_free_func (g_free);
 
@@ -241,8 +245,7 @@ runnel_conversion_write_metadata (RunnelConversion *self,
   const RunnelHyperparameters *hp
       = runnel_checkpoint_hyperparameters (self->checkpoint);
   RunnelGguf *gguf = runnel_checkpoint_gguf (self->checkpoint);
-  g_autoptr (GPtrArray) files
-      = runnel_conversion_list_files (self->checkpoint);
+  g_autoptr (GPtrArray) files = runnel_conversion_list_files (self);
   g_autoptr (RunnelTokenizer) tokenizer
       = runnel_tokenizer_new_from_checkpoint (self->checkpoint, self->error);
 
@@ -261,6 +264,8 @@ runnel_conversion_write_metadata (RunnelConversion *self,
     copy_keys (metadata, gguf, hp->architecture);
   else
     write_folder_keys (metadata, get_folder (self->checkpoint));
+  if (self->head != NULL)
+    runnel_decision_head_write_keys (self->head, metadata, hp->architecture);
   return write_sources (self, metadata) &&
       runnel_tokenizer_write_package (tokenizer, metadata, self->error);
 }

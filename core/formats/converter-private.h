@@ -11,6 +11,7 @@
 #include "../model/calibration-private.h"
 #include "checkpoint.h"
 #include "converter.h"
+#include "decision-head-private.h"
 #include "package-writer.h"
 #include "tensor-file.h"
 
@@ -39,6 +40,8 @@ typedef struct {
   RunnelPackageWriter *writer;
   GArray *tensors;               /* RunnelTensor: what the package holds */
   const RunnelTensor *left_out;  /* the embedding once more, or NULL */
+  RunnelDecisionHead *head;      /* or NULL */
+  GArray *head_tensors;          /* RunnelTensor: those of the head, or NULL */
   gboolean is_float;             /* no matrix of the source is quantised */
 
   RunnelProgressFunc progress;
@@ -65,7 +68,7 @@ void runnel_conversion_forget (RunnelConversion *self,
 gboolean runnel_conversion_write_metadata (RunnelConversion *self,
                                            RunnelGgufWriter *metadata);
 /* The files of the source, paths to be freed. */
-GPtrArray *runnel_conversion_list_files (RunnelCheckpoint *checkpoint);
+GPtrArray *runnel_conversion_list_files (const RunnelConversion *self);
 
 /* Writes the next tensor and proves it. @rounding: what its scales lost when
  * it was read, or NULL. */

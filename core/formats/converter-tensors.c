@@ -214,6 +214,7 @@ choose (Job *job)
   guint layer;
 
   if (job->source->n_dims == 1 ||
+      runnel_head_owns_tensor (job->source->name) ||
       (runnel_part_find (job->source->name, &part, &layer) &&
           runnel_part_is_vector (part))) {
     choose_float (job);

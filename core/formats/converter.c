@@ -17,11 +17,13 @@ struct _RunnelConverter {
   GArray *rules;               /* RunnelConverterRule */
   GHashTable *importance;      /* tensor → RunnelImportance */
   RunnelCalibration *calibration;
+  RunnelDecisionHead *head;    /* nullable */
+  gboolean attach_head;
 };
 
 G_DEFINE_FINAL_TYPE (RunnelConverter, runnel_converter, G_TYPE_OBJECT)
 
-enum { PROP_0, PROP_TYPE, PROP_GROUP, N_PROPERTIES };
+enum { PROP_0, PROP_TYPE, PROP_GROUP, PROP_ATTACH_HEAD, N_PROPERTIES };
 
 static GParamSpec *properties[N_PROPERTIES];
 
@@ -69,6 +71,7 @@ runnel_converter_finalize (GObject *object)
   g_array_unref (self->rules);
   g_hash_table_unref (self->importance);
   g_clear_object (&self->calibration);
+  g_clear_object (&self->head);
   G_OBJECT_CLASS (runnel_converter_parent_class)->finalize (object);
 }
 
@@ -84,6 +87,9 @@ runnel_converter_get_property (GObject *object, guint id, GValue *value,
       break;
     case PROP_GROUP:
       g_value_set_uint (value, self->group);
+      break;
+    case PROP_ATTACH_HEAD:
+      g_value_set_boolean (value, self->attach_head);
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
@@ -102,6 +108,9 @@ runnel_converter_set_property (GObject *object, guint id, const GValue *value,
       break;
     case PROP_GROUP:
       self->group = g_value_get_uint (value);
+      break;
+    case PROP_ATTACH_HEAD:
+      self->attach_head = g_value_get_boolean (value);
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
@@ -141,12 +150,24 @@ runnel_converter_class_init (RunnelConverterClass *klass)
   properties[PROP_GROUP] = g_param_spec_uint ("group", "Group",
       "Columns that share a scale: 32, 64, or 0 for as it fits", 0, 64, 0,
       G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
+  /**
+   * RunnelConverter:attach-head:
+   *
+   * Whether a decision head goes into the package: that of
+   * runnel_converter_set_head (), or else the one that the model comes with.
+   *
+   * Since: 0.1
+   */
+  properties[PROP_ATTACH_HEAD] = g_param_spec_boolean ("attach-head",
+      "Attach head", "Whether a decision head goes into the package", TRUE,
+      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
   g_object_class_install_properties (object_class, N_PROPERTIES, properties);
 }
 
 static void
 runnel_converter_init (RunnelConverter *self)
 {
+  self->attach_head = TRUE;
   self->rules = g_array_new (FALSE, FALSE, sizeof (RunnelConverterRule));
   g_array_set_clear_func (self->rules, clear_rule);
   self->importance = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
@@ -243,6 +264,26 @@ runnel_converter_set_calibration (RunnelConverter *self,
   g_set_object (&self->calibration, calibration);
 }
 
+/**
+ * runnel_converter_set_head:
+ * @self: a converter
+ * @head: (nullable) (transfer none): what scores options; %NULL: the head that
+ *   the model comes with, if there is one
+ *
+ * Says which decision head goes into the package. Its tensors stay floats,
+ * whatever the type of matrices.
+ *
+ * Since: 0.1
+ */
+void
+runnel_converter_set_head (RunnelConverter *self, RunnelDecisionHead *head)
+{
+  g_return_if_fail (RUNNEL_IS_CONVERTER (self));
+  g_return_if_fail (head == NULL || RUNNEL_IS_DECISION_HEAD (head));
+
+  g_set_object (&self->head, head);
+}
+
 /* ---- A conversion ---------------------------------------------------- */
 
 #define fail(self, code, subject, ...) \
@@ -288,8 +329,7 @@ runnel_conversion_file (RunnelConversion *self, RunnelMapping *mapping)
 static gboolean
 check_output (RunnelConversion *self, const char *output)
 {
-  g_autoptr (GPtrArray) files
-      = runnel_conversion_list_files (self->checkpoint);
+  g_autoptr (GPtrArray) files = runnel_conversion_list_files (self);
   struct stat there, source;
 
   if (g_stat (output, &there) != 0)
@@ -358,12 +398,55 @@ list_tensors (RunnelConversion *self)
     const RunnelTensor *tensor
         = runnel_checkpoint_nth_tensor (self->checkpoint, i);
 
-    if (tensor == self->left_out)
+    if (tensor == self->left_out || runnel_head_owns_tensor (tensor->name))
       continue;
     g_array_append_val (self->tensors, *tensor);
     self->total += tensor->bytes;
     self->is_float = self->is_float && !is_quantised_matrix (tensor);
   }
+  for (guint i = 0; self->head_tensors && i < self->head_tensors->len; i++) {
+    const RunnelTensor *tensor
+        = &g_array_index (self->head_tensors, RunnelTensor, i);
+
+    g_array_append_val (self->tensors, *tensor);
+    self->total += tensor->bytes;
+  }
+  return TRUE;
+}
+
+/* The head that goes into the package, if there is one. */
+static gboolean
+find_head (RunnelConversion *self, RunnelDecisionHead *head)
+{
+  if (head != NULL)
+    self->head = g_object_ref (head);
+  else if (!runnel_decision_head_find (self->checkpoint, &self->head,
+               self->error))
+    return FALSE;
+  if (self->head == NULL)
+    return TRUE;
+  self->head_tensors = runnel_decision_head_make_tensors (self->head);
+  return runnel_decision_head_check_fit (self->head,
+      runnel_checkpoint_hyperparameters (self->checkpoint),
+      runnel_checkpoint_path (self->checkpoint), self->error);
+}
+
+static gboolean
+write_tensors (RunnelConversion *self)
+{
+  for (gsize i = 0; i < runnel_checkpoint_n_tensors (self->checkpoint); i++) {
+    const RunnelTensor *tensor
+        = runnel_checkpoint_nth_tensor (self->checkpoint, i);
+
+    if (tensor != self->left_out && !runnel_head_owns_tensor (tensor->name) &&
+        !runnel_conversion_write_tensor (self, tensor,
+            runnel_checkpoint_nth_rounding (self->checkpoint, i)))
+      return FALSE;
+  }
+  for (guint i = 0; self->head_tensors && i < self->head_tensors->len; i++)
+    if (!runnel_conversion_write_tensor (self,
+            &g_array_index (self->head_tensors, RunnelTensor, i), NULL))
+      return FALSE;
   return TRUE;
 }
 
@@ -392,17 +475,8 @@ write_package (RunnelConversion *self, const char *output, gsize *ret_size)
   self->writer = runnel_package_writer_new (output,
       g_steal_pointer (&metadata), (const RunnelTensor *) self->tensors->data,
       self->tensors->len, self->error);
-  if (self->writer == NULL)
-    return FALSE;
-  for (gsize i = 0; i < runnel_checkpoint_n_tensors (self->checkpoint); i++) {
-    const RunnelTensor *tensor
-        = runnel_checkpoint_nth_tensor (self->checkpoint, i);
-
-    if (tensor != self->left_out && !runnel_conversion_write_tensor (self,
-            tensor, runnel_checkpoint_nth_rounding (self->checkpoint, i)))
-      return FALSE;
-  }
-  return check_unchanged (self) && runnel_conversion_advance (self, 0) &&
+  return self->writer != NULL && write_tensors (self) &&
+      check_unchanged (self) && runnel_conversion_advance (self, 0) &&
       runnel_package_writer_finish (self->writer, ret_size, self->error);
 }
 
@@ -422,6 +496,8 @@ make_report (RunnelConversion *self, const char *output, gsize size)
       g_variant_new_uint32 (self->tensors->len));
   g_variant_builder_add (&builder, "{sv}", "output_was_embedding",
       g_variant_new_boolean (self->left_out != NULL));
+  g_variant_builder_add (&builder, "{sv}", "has_decision_head",
+      g_variant_new_boolean (self->head != NULL));
   g_variant_builder_add (&builder, "{sv}", "tensors",
       g_variant_builder_end (self->report));
   return g_variant_ref_sink (g_variant_builder_end (&builder));
@@ -433,6 +509,8 @@ clear_conversion (RunnelConversion *self)
   g_clear_pointer (&self->writer, runnel_package_writer_free);
   g_hash_table_unref (self->files);
   g_array_unref (self->tensors);
+  g_clear_pointer (&self->head_tensors, g_array_unref);
+  g_clear_object (&self->head);
   g_clear_pointer (&self->checkpoint, runnel_checkpoint_unref);
 }
 
@@ -451,10 +529,10 @@ clear_conversion (RunnelConversion *self)
  * Writes the package of a model. What is written is read back and compared
  * with the source. The report is a dictionary of output (s), bytes (t),
  * n_tensors, n_lossless (u each), output_was_embedding (b: an output matrix
- * that was the embedding once more was left out), and tensors (a(sssbdtt):
- * name, type in the source, type in the package, whether nothing was lost, the
- * root of the squared error relative to the squared weights, bytes in the
- * source, bytes in the package). More may come.
+ * that was the embedding once more was left out), has_decision_head (b), and
+ * tensors (a(sssbdtt): name, type in the source, type in the package, whether
+ * nothing was lost, the root of the squared error relative to the squared
+ * weights, bytes in the source, bytes in the package). More may come.
  *
  * Returns: (transfer full): the report, of the type a{sv}, or %NULL with an
  *   error; then @output is as it was
@@ -495,7 +573,8 @@ runnel_converter_convert (RunnelConverter *self, const char *input,
   run.tensors = g_array_new (FALSE, FALSE, sizeof (RunnelTensor));
   run.report = &report;
   g_variant_builder_init (&report, G_VARIANT_TYPE ("a(sssbdtt)"));
-  if (check_output (&run, output) && write_package (&run, output, &size))
+  if ((!self->attach_head || find_head (&run, self->head)) &&
+      check_output (&run, output) && write_package (&run, output, &size))
     result = make_report (&run, output, size);
   else
     g_variant_builder_clear (&report);

@@ -8,6 +8,7 @@
 #include "../api.h"
 #include "../model/calibration.h"
 #include "../progress.h"
+#include "decision-head.h"
 
 G_BEGIN_DECLS
 
@@ -58,6 +59,8 @@ RUNNEL_API void runnel_converter_set_importance (RunnelConverter *self,
                                                  gsize n_columns);
 RUNNEL_API void runnel_converter_set_calibration (RunnelConverter *self,
                                                   RunnelCalibration *calibration);
+RUNNEL_API void runnel_converter_set_head (RunnelConverter *self,
+                                           RunnelDecisionHead *head);
 RUNNEL_API GVariant *runnel_converter_convert (RunnelConverter *self,
                                                const char *input,
                                                const char *output,

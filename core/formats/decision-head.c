@@ -17,6 +17,8 @@
 
 #define MAX_EMBD 65536
 #define MAX_HEAD_DIM 4096
+/* In the folder of a Decision 2.0 model. */
+#define FILE_IN_FOLDER "decision_head.safetensors"
 
 G_DEFINE_FINAL_TYPE (RunnelDecisionHead, runnel_decision_head, G_TYPE_OBJECT)
 
@@ -47,17 +49,9 @@ runnel_decision_head_finalize (GObject *object)
   RunnelDecisionHead *self = RUNNEL_DECISION_HEAD (object);
 
   g_free (self->path);
-  g_free (self->candidate_norm_weight);
-  g_free (self->candidate_norm_bias);
-  g_free (self->query_norm_weight);
-  g_free (self->query_norm_bias);
-  g_free (self->key);
-  g_free (self->query);
-  g_free (self->candidate_mlp);
-  g_free (self->query_mlp);
-  g_free (self->candidate_mlp_bias);
-  g_free (self->scalar);
-  g_free (self->null_weight);
+  g_free (self->architecture);
+  for (guint i = 0; i < RUNNEL_HEAD_N_TENSORS; i++)
+    g_free (*runnel_head_get_values (self, &runnel_head_tensors[i]));
   for (guint i = 0; i <= RUNNEL_HEAD_MAX_LEVELS; i++)
     g_free (self->score_bias[i]);
   G_OBJECT_CLASS (runnel_decision_head_parent_class)->finalize (object);
@@ -176,46 +170,47 @@ read_sizes (RunnelDecisionHead *self, const Source *source, GError **error)
   return TRUE;
 }
 
-static gboolean
-read_tensors (RunnelDecisionHead *self, const Source *source, GError **error)
-{
-  guint d, n;
+const RunnelHeadTensor runnel_head_tensors[RUNNEL_HEAD_N_TENSORS] = {
+#define TENSOR(name, rows, columns, member, ...) \
+  { name, RUNNEL_HEAD_SIZE_##rows, RUNNEL_HEAD_SIZE_##columns, \
+    G_STRUCT_OFFSET (RunnelDecisionHead, member), __VA_ARGS__ }
+  TENSOR ("candidate_norm.weight", ONE, N_EMBD, candidate_norm_weight, FALSE),
+  TENSOR ("candidate_norm.bias", ONE, N_EMBD, candidate_norm_bias, FALSE),
+  TENSOR ("query_norm.weight", ONE, N_EMBD, query_norm_weight, FALSE),
+  TENSOR ("query_norm.bias", ONE, N_EMBD, query_norm_bias, FALSE),
+  TENSOR ("key.weight", HEAD_DIM, N_EMBD, key, FALSE),
+  TENSOR ("query.weight", HEAD_DIM, N_EMBD, query, FALSE),
+  TENSOR ("candidate_mlp.weight", HEAD_DIM, N_EMBD, candidate_mlp, FALSE),
+  TENSOR ("candidate_mlp.bias", ONE, HEAD_DIM, candidate_mlp_bias, FALSE),
+  TENSOR ("query_mlp.weight", HEAD_DIM, N_EMBD, query_mlp, FALSE),
+  TENSOR ("scalar.weight", ONE, HEAD_DIM, scalar, FALSE),
+  TENSOR ("null.weight", ONE, N_EMBD, null_weight, TRUE),
+  TENSOR ("null.bias", ONE, ONE, null_bias, TRUE),
+#undef TENSOR
+};
 
-  if (!read_sizes (self, source, error))
-    return FALSE;
-  d = self->head_dim;
-  n = self->n_embd;
-  return read_tensor (source, "candidate_norm.weight", 1, n,
-             &self->candidate_norm_weight, error)
-      && read_tensor (source, "candidate_norm.bias", 1, n,
-             &self->candidate_norm_bias, error)
-      && read_tensor (source, "query_norm.weight", 1, n,
-             &self->query_norm_weight, error)
-      && read_tensor (source, "query_norm.bias", 1, n,
-             &self->query_norm_bias, error)
-      && read_tensor (source, "key.weight", d, n, &self->key, error)
-      && read_tensor (source, "query.weight", d, n, &self->query, error)
-      && read_tensor (source, "candidate_mlp.weight", d, n,
-             &self->candidate_mlp, error)
-      && read_tensor (source, "candidate_mlp.bias", 1, d,
-             &self->candidate_mlp_bias, error)
-      && read_tensor (source, "query_mlp.weight", d, n, &self->query_mlp,
-             error)
-      && read_tensor (source, "scalar.weight", 1, d, &self->scalar, error);
+guint
+runnel_head_get_size (const RunnelDecisionHead *self, RunnelHeadSize size)
+{
+  return size == RUNNEL_HEAD_SIZE_ONE ? 1
+      : size == RUNNEL_HEAD_SIZE_N_EMBD ? self->n_embd : self->head_dim;
 }
 
+/* Those of the option for none of the options, or all others. */
 static gboolean
-read_null_option (RunnelDecisionHead *self, const Source *source,
-                  GError **error)
+read_tensors (RunnelDecisionHead *self, const Source *source, gboolean is_null,
+              GError **error)
 {
-  g_autofree float *bias = NULL;
+  for (guint i = 0; i < RUNNEL_HEAD_N_TENSORS; i++) {
+    const RunnelHeadTensor *tensor = &runnel_head_tensors[i];
 
-  if (!read_tensor (source, "null.weight", 1, self->n_embd,
-          &self->null_weight, error)
-      || !read_tensor (source, "null.bias", 1, 1, &bias, error))
-    return FALSE;
-  self->can_abstain = TRUE;
-  self->null_bias = bias[0];
+    if (tensor->is_null == is_null
+        && !read_tensor (source, tensor->name,
+            runnel_head_get_size (self, tensor->rows),
+            runnel_head_get_size (self, tensor->columns),
+            runnel_head_get_values (self, tensor), error))
+      return FALSE;
+  }
   return TRUE;
 }
 
@@ -358,11 +353,10 @@ read_isolated (RunnelDecisionHead *self, const Source *source,
                const char *architecture, GError **error)
 {
   g_autofree char *key = make_key (architecture, "null_option");
-  gboolean has_null;
 
-  return runnel_gguf_get_boolean_or (source->gguf, key, FALSE, &has_null,
-             error)
-      && (!has_null || read_null_option (self, source, error))
+  return runnel_gguf_get_boolean_or (source->gguf, key, FALSE,
+             &self->can_abstain, error)
+      && (!self->can_abstain || read_tensors (self, source, TRUE, error))
       && read_tokens (self, source->gguf, architecture, error)
       && read_temperatures (self, source->gguf, architecture, error);
 }
@@ -382,14 +376,16 @@ read_gguf (RunnelDecisionHead *self, GError **error)
 {
   g_autoptr (RunnelGguf) gguf
       = runnel_gguf_open (self->path, RUNNEL_LOAD_MODE_MAP, error);
-  g_autofree char *architecture = gguf ? dup_architecture (gguf, error) : NULL;
   Source source = { .path = self->path, .gguf = gguf };
+  const char *architecture;
 
+  self->architecture = gguf ? dup_architecture (gguf, error) : NULL;
+  architecture = self->architecture;
   if (architecture == NULL || !read_form (self, gguf, architecture, error))
     return FALSE;
-  source.prefix = self->form == RUNNEL_DECISION_FORM_DECISION2 ? "decision2."
-      : "decision.";
-  return read_tensors (self, &source, error)
+  source.prefix = runnel_head_get_prefix (self);
+  return read_sizes (self, &source, error)
+      && read_tensors (self, &source, FALSE, error)
       && check_head_dim (self, gguf, architecture, error)
       && (self->form == RUNNEL_DECISION_FORM_ISOLATED ?
           read_isolated (self, &source, architecture, error) :
@@ -403,11 +399,21 @@ read_safetensors (RunnelDecisionHead *self, GError **error)
       = runnel_safetensors_open (self->path, RUNNEL_LOAD_MODE_MAP, error);
   Source source = { self->path, "", NULL, safetensors };
 
-  return safetensors != NULL && read_tensors (self, &source, error);
+  return safetensors != NULL && read_sizes (self, &source, error)
+      && read_tensors (self, &source, FALSE, error);
 }
 
+/* ---- Where it is --------------------------------------------------------- */
+
 gboolean
-runnel_decision_head_is_in (const RunnelGguf *gguf)
+runnel_head_owns_tensor (const char *name)
+{
+  return g_str_has_prefix (name, "decision.")
+      || g_str_has_prefix (name, "decision2.");
+}
+
+static gboolean
+is_in_gguf (const RunnelGguf *gguf)
 {
   g_autofree char *architecture = dup_architecture (gguf, NULL);
   g_autofree char *key
@@ -416,10 +422,52 @@ runnel_decision_head_is_in (const RunnelGguf *gguf)
   return key != NULL && runnel_gguf_has (gguf, key);
 }
 
+gboolean
+runnel_decision_head_find (const RunnelCheckpoint *checkpoint,
+                           RunnelDecisionHead **ret, GError **error)
+{
+  const RunnelGguf *gguf = runnel_checkpoint_gguf (checkpoint);
+  const char *folder = runnel_checkpoint_folder (checkpoint);
+  g_autofree char *beside
+      = folder ? g_build_filename (folder, FILE_IN_FOLDER, NULL) : NULL;
+  const char *path = NULL;
+
+  if (gguf != NULL && is_in_gguf (gguf))
+    path = runnel_checkpoint_path (checkpoint);
+  else if (beside != NULL && g_file_test (beside, G_FILE_TEST_EXISTS))
+    path = beside;
+  *ret = path ? runnel_decision_head_open (path, error) : NULL;
+  return path == NULL || *ret != NULL;
+}
+
+gboolean
+runnel_decision_head_check_fit (const RunnelDecisionHead *self,
+                                const RunnelHyperparameters *hp,
+                                const char *name, GError **error)
+{
+  if (self->n_embd != hp->n_embd) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
+        "%s: the head reads rows of %u values, but those of %s have %u: it is "
+        "the head of another model", self->path, self->n_embd, name,
+        hp->n_embd);
+    return FALSE;
+  }
+  if (self->form == RUNNEL_DECISION_FORM_DECISION2)
+    return TRUE;
+  for (guint i = 0; i < RUNNEL_HEAD_N_TOKENS; i++)
+    if (self->tokens[i] < 0 || (guint) self->tokens[i] >= hp->n_vocab) {
+      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
+          "%s: token %d of the head is not in the vocabulary of %s",
+          self->path, self->tokens[i], name);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /**
  * runnel_decision_head_open:
- * @path: (type filename): a GGUF file with a head, alone or beside a model, or
- *   a decision_head.safetensors of the Decision 2.0 form
+ * @path: (type filename): a GGUF file with a head, alone or beside a model, a
+ *   decision_head.safetensors of the Decision 2.0 form, or a folder with one
  * @error: return location for a #GError
  *
  * Reads a head. It takes memory of its own; the file may go.
@@ -439,8 +487,9 @@ runnel_decision_head_open (const char *path, GError **error)
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   self = g_object_new (RUNNEL_TYPE_DECISION_HEAD, NULL);
-  self->path = g_strdup (path);
-  ok = g_str_has_suffix (path, ".safetensors") ?
+  self->path = g_file_test (path, G_FILE_TEST_IS_DIR) ?
+      g_build_filename (path, FILE_IN_FOLDER, NULL) : g_strdup (path);
+  ok = g_str_has_suffix (self->path, ".safetensors") ?
       read_safetensors (self, error) : read_gguf (self, error);
   return ok ? g_steal_pointer (&self) : NULL;
 }

@@ -45,6 +45,9 @@ G_DECLARE_FINAL_TYPE (RunnelDecisionHead, runnel_decision_head, RUNNEL, DECISION
 RUNNEL_API RunnelDecisionHead *runnel_decision_head_open (const char *path,
                                                           GError **error)
     G_GNUC_WARN_UNUSED_RESULT;
+RUNNEL_API gboolean runnel_decision_head_save (RunnelDecisionHead *self,
+                                               const char *path,
+                                               GError **error);
 RUNNEL_API const char *runnel_decision_head_get_path (RunnelDecisionHead *self);
 RUNNEL_API RunnelDecisionForm
 runnel_decision_head_get_form (RunnelDecisionHead *self);

@@ -122,7 +122,9 @@ check_key (Reader *self, const char *key, const char *suffix)
         runnel_gguf_get_double (self->gguf, key, &value, NULL) &&
         (value == neutral_keys[i].neutral || value == neutral_keys[i].also))
       return TRUE;
-  if (self->is_draft && runnel_checkpoint_is_gguf_draft_key (suffix))
+  /* A decision head may lie beside the model; decision-head.c reads it. */
+  if ((self->is_draft && runnel_checkpoint_is_gguf_draft_key (suffix)) ||
+      g_str_has_prefix (suffix, "decision."))
     return TRUE;
   return refuse_key (self, key);
 }

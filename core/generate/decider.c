@@ -102,33 +102,23 @@ runnel_decider_init (RunnelDecider *self)
     self->temperatures[i] = 1;
 }
 
-/* The head that the model's own file holds, or NULL without an error. */
-static RunnelDecisionHead *
-open_attached (RunnelModel *model, GError **error)
-{
-  RunnelGguf *gguf
-      = runnel_checkpoint_gguf (runnel_model_get_checkpoint (model));
-
-  return gguf != NULL && runnel_decision_head_is_in (gguf) ?
-      runnel_decision_head_open (runnel_model_get_path (model), error) : NULL;
-}
-
 static gboolean
 use_head (RunnelDecider *self, RunnelDecisionHead *head, GError **error)
 {
   RunnelModel *model = runnel_engine_get_model (self->engine);
-  g_autoptr (GError) problem = NULL;
 
-  self->head = head ? g_object_ref (head) : open_attached (model, &problem);
-  if (problem != NULL) {
-    g_propagate_error (error, g_steal_pointer (&problem));
+  if (head != NULL)
+    self->head = g_object_ref (head);
+  else if (!runnel_decision_head_find (runnel_model_get_checkpoint (model),
+               &self->head, error))
     return FALSE;
-  }
   if (self->head == NULL)
     return TRUE;
   for (guint i = 0; i < G_N_ELEMENTS (self->temperatures); i++)
     self->temperatures[i] = self->head->temperatures[i];
-  return runnel_head_rows_check (self->head, model, error);
+  return runnel_decision_head_check_fit (self->head,
+      runnel_checkpoint_hyperparameters (runnel_model_get_checkpoint (model)),
+      runnel_model_get_name (model), error);
 }
 
 /**

@@ -14,53 +14,6 @@
 #include "head-scores.h"
 #include "question-turn.h"
 
-/* ---- Whether they fit ---------------------------------------------------- */
-
-static gboolean
-check_tokens (RunnelDecisionHead *head, RunnelModel *model, GError **error)
-{
-  for (guint i = 0; i < RUNNEL_HEAD_N_TOKENS; i++)
-    if (head->tokens[i] < 0
-        || (guint) head->tokens[i] >= runnel_model_get_n_vocab (model)) {
-      g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
-          "%s: token %d of the head is not in the vocabulary of %s",
-          head->path, head->tokens[i], runnel_model_get_name (model));
-      return FALSE;
-    }
-  return TRUE;
-}
-
-/* The weight of the last norm, or NULL. */
-static const RunnelTensor *
-find_norm (RunnelModel *model)
-{
-  const RunnelTensor *norm = runnel_checkpoint_tensor (
-      runnel_model_get_checkpoint (model), "output_norm.weight");
-
-  return norm != NULL && norm->type == RUNNEL_TENSOR_F32 ? norm : NULL;
-}
-
-gboolean
-runnel_head_rows_check (RunnelDecisionHead *head, RunnelModel *model,
-                        GError **error)
-{
-  if (head->n_embd != runnel_model_get_n_embd (model)) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
-        "%s: the head reads rows of %u values, but those of %s have %u: it is "
-        "the head of another model", head->path, head->n_embd,
-        runnel_model_get_name (model), runnel_model_get_n_embd (model));
-    return FALSE;
-  }
-  if (find_norm (model) == NULL) {
-    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED,
-        "%s: a head needs the model's 'output_norm.weight' as F32",
-        runnel_model_get_path (model));
-    return FALSE;
-  }
-  return head->form == RUNNEL_DECISION_FORM_DECISION2
-      || check_tokens (head, model, error);
-}
-
 /* ---- Rows ---------------------------------------------------------------- */
 
 static gboolean
@@ -248,14 +201,17 @@ compute_logits (RunnelDecisionHead *head, RunnelModel *model,
                 RunnelQuestion *question, const RunnelHeadPrompt *prompt,
                 float *hidden, double *logits, double *ret_null)
 {
-  const RunnelTensor *norm = find_norm (model);
-  double epsilon = runnel_checkpoint_hyperparameters
-      (runnel_model_get_checkpoint (model))->norm_epsilon;
-  g_autofree float *weight
-      = g_memdup2 (runnel_tensor_data (norm), head->n_embd * sizeof (float));
+  RunnelCheckpoint *checkpoint = runnel_model_get_checkpoint (model);
+  const RunnelTensor *norm
+      = runnel_checkpoint_tensor (checkpoint, "output_norm.weight");
+  double epsilon
+      = runnel_checkpoint_hyperparameters (checkpoint)->norm_epsilon;
+  g_autofree float *weight = g_new (float, head->n_embd);
   g_autofree double *scores = g_new (double, prompt->n);
   const float *bias = NULL;
 
+  runnel_tensor_type_dequantize_row (norm->type, runnel_tensor_data (norm),
+      head->n_embd, 0, weight);
   runnel_head_norm (weight, head->n_embd, epsilon, hidden, prompt->n + 1);
   runnel_head_scores (head, hidden, prompt->n,
       hidden + (gsize) prompt->n * head->n_embd, scores, ret_null);

@@ -23,8 +23,5 @@ gboolean runnel_head_rows_score (RunnelDecisionHead *head,
 gboolean runnel_head_rows_read (RunnelDecisionHead *head, RunnelModel *model,
                                 const char *text, gssize length,
                                 RunnelTokenRun *ret_run, GError **error);
-/* Whether the head fits the model: its width, its tokens, its norm. */
-gboolean runnel_head_rows_check (RunnelDecisionHead *head, RunnelModel *model,
-                                 GError **error);
 
 G_END_DECLS

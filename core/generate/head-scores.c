@@ -111,7 +111,7 @@ runnel_head_scores (RunnelDecisionHead *head, const float *candidates, guint n,
   multiply (head->query, normed, d, n_embd, keys);
   multiply (head->query_mlp, normed, d, n_embd, query_mlp);
   if (head->can_abstain)
-    *ret_null = dot (head->null_weight, normed, n_embd) + head->null_bias;
+    *ret_null = dot (head->null_weight, normed, n_embd) + *head->null_bias;
   for (guint i = 0; i < n; i++) {
     layer_norm (candidates + (gsize) i * n_embd, head->candidate_norm_weight,
         head->candidate_norm_bias, n_embd, normed);

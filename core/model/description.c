@@ -4,6 +4,7 @@
  */
 #include "model-private.h"
 
+#include "../formats/decision-head-private.h"
 #include "../formats/package.h"
 
 static void
@@ -123,6 +124,32 @@ dup_format (const RunnelCheckpoint *checkpoint)
       : g_strdup_printf ("GGUF %u", runnel_gguf_version (gguf));
 }
 
+/* NULL where there is none; one that cannot be read says why. */
+static GVariant *
+describe_head (RunnelCheckpoint *checkpoint)
+{
+  g_autoptr (RunnelDecisionHead) head = NULL;
+  g_autoptr (GEnumClass) forms = NULL;
+  g_autoptr (GError) error = NULL;
+  GVariantBuilder builder;
+  gboolean good = runnel_decision_head_find (checkpoint, &head, &error);
+
+  if (good && head == NULL)
+    return NULL;
+  g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
+  if (!good) {
+    add (&builder, "error", g_variant_new_take_string (
+            g_utf8_make_valid (error->message, -1)));
+    return g_variant_builder_end (&builder);
+  }
+  forms = g_type_class_ref (RUNNEL_TYPE_DECISION_FORM);
+  add (&builder, "form", g_variant_new_string (
+          g_enum_get_value (forms, head->form)->value_nick));
+  add (&builder, "head_dim", g_variant_new_uint32 (head->head_dim));
+  add (&builder, "can_abstain", g_variant_new_boolean (head->can_abstain));
+  return g_variant_builder_end (&builder);
+}
+
 /**
  * runnel_model_describe:
  * @self: a model
@@ -142,8 +169,10 @@ dup_format (const RunnelCheckpoint *checkpoint)
  * tensor, type in the source, whether nothing was lost, relative error,
  * SHA-256). Of a DFlash draft also draft (a{sv}): block_size (u: slots, the
  * anchor's among them), taps (au: layers of the target, from 0), conv_taps,
- * selector_rank, selector_top_k and window (u: 0 where there is none). More may
- * come.
+ * selector_rank, selector_top_k and window (u: 0 where there is none). Of a
+ * model with a decision head also decision_head (a{sv}): form (s: decision2,
+ * isolated), head_dim (u) and can_abstain (b), or error (s) where it cannot be
+ * read. More may come.
  *
  * Returns: (transfer full): a dictionary of the type a{sv}
  *
@@ -155,6 +184,7 @@ runnel_model_describe (RunnelModel *self)
   RunnelCheckpoint *checkpoint;
   RunnelGguf *gguf;
   GVariantBuilder builder;
+  GVariant *head;
   g_autofree char *format = NULL;
 
   g_return_val_if_fail (runnel_model_is_made (self), NULL);
@@ -177,6 +207,9 @@ runnel_model_describe (RunnelModel *self)
   if (runnel_checkpoint_hyperparameters (checkpoint)->draft.block_size > 0)
     add (&builder, "draft", describe_draft (
             &runnel_checkpoint_hyperparameters (checkpoint)->draft));
+  head = describe_head (checkpoint);
+  if (head != NULL)
+    add (&builder, "decision_head", head);
   add_tensors (&builder, checkpoint);
   if (gguf != NULL && runnel_package_is (gguf))
     add (&builder, "package", runnel_package_describe (gguf));

@@ -19,6 +19,7 @@ static char *type_name;
 static int group;
 static char **kept;
 static char *calibration_path;
+static char *head_path, *head_output_path;
 
 static const GOptionEntry entries[] = {
   { "type", 0, 0, G_OPTION_ARG_STRING, &type_name,
@@ -32,6 +33,11 @@ static const GOptionEntry entries[] = {
   { "calibrate", 0, 0, G_OPTION_ARG_FILENAME, &calibration_path,
     "A text like those the model will meet, by which what is quantised anew "
     "loses less", "TEXT" },
+  { "head", 0, 0, G_OPTION_ARG_FILENAME, &head_path,
+    "A decision head for the package (default: the one that IN comes with, if "
+    "there is one)", "FILE" },
+  { "head-output", 0, 0, G_OPTION_ARG_FILENAME, &head_output_path,
+    "Keep the head beside the package, in FILE and not in OUT", "FILE" },
   G_OPTION_ENTRY_NULL
 };
 
@@ -87,6 +93,50 @@ make_converter (GError **error)
   return add_kept (converter, error) ? g_steal_pointer (&converter) : NULL;
 }
 
+/* A name of its own for the head that is kept beside. */
+static gboolean
+check_head_output (const Options *options, GError **error)
+{
+  const char *const others[] = { options->arguments[0], options->arguments[1],
+    head_path };
+  g_autofree char *output = g_canonicalize_filename (head_output_path, NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+    g_autofree char *other
+        = others[i] ? g_canonicalize_filename (others[i], NULL) : NULL;
+
+    if (g_strcmp0 (other, output) == 0) {
+      report_set_usage (error, "--head-output: '%s' is the name of another "
+          "file of this conversion", head_output_path);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* The head goes into the package, or beside it. */
+static gboolean
+set_head (RunnelConverter *converter, const Options *options,
+          RunnelDecisionHead **ret_beside, GError **error)
+{
+  g_autoptr (RunnelDecisionHead) head = NULL;
+
+  if (head_path == NULL && head_output_path == NULL)
+    return TRUE;
+  if (head_output_path != NULL && !check_head_output (options, error))
+    return FALSE;
+  head = runnel_decision_head_open (head_path ? head_path
+      : options->arguments[0], error);
+  if (head == NULL)
+    return FALSE;
+  runnel_converter_set_head (converter, head);
+  if (head_output_path == NULL)
+    return TRUE;
+  g_object_set (converter, "attach-head", FALSE, NULL);
+  *ret_beside = g_steal_pointer (&head);
+  return TRUE;
+}
+
 /* ---- The report ------------------------------------------------------ */
 
 static guint64
@@ -128,7 +178,7 @@ print_report (GVariant *report)
 {
   g_autoptr (GVariant) tensors
       = g_variant_lookup_value (report, "tensors", NULL);
-  gboolean was_embedding = FALSE;
+  gboolean was_embedding = FALSE, has_head = FALSE;
   guint n_tensors = 0, n_lossless = 0;
   guint64 source = 0, bytes = 0;
   const char *output = "";
@@ -136,8 +186,11 @@ print_report (GVariant *report)
   g_variant_lookup (report, "n_tensors", "u", &n_tensors);
   g_variant_lookup (report, "n_lossless", "u", &n_lossless);
   g_variant_lookup (report, "output_was_embedding", "b", &was_embedding);
+  g_variant_lookup (report, "has_decision_head", "b", &has_head);
   g_variant_lookup (report, "output", "&s", &output);
   print_tensors (tensors, &source, &bytes);
+  if (has_head)
+    printf ("with its decision head\n");
   if (was_embedding)
     printf ("output.weight is token_embd.weight once more: stored once\n");
   printf ("%u tensors, %u lossless, %.2f MB of %.2f MB in the source\n"
@@ -220,6 +273,7 @@ static int
 run (const Options *options)
 {
   g_autoptr (RunnelConverter) converter = NULL;
+  g_autoptr (RunnelDecisionHead) beside = NULL;
   g_autoptr (GVariant) report = NULL;
   g_autoptr (GError) error = NULL;
   Work work = { NULL };
@@ -228,7 +282,8 @@ run (const Options *options)
     report_set_usage (&error, "a model and a place for the package are "
         "needed");
   converter = error == NULL ? make_converter (&error) : NULL;
-  if (converter == NULL)
+  if (converter == NULL
+      || !set_head (converter, options, &beside, &error))
     return report_error (error);
   /* A limit on the size of files is then an error like a full disk. */
   signal (SIGXFSZ, SIG_IGN);
@@ -240,7 +295,8 @@ run (const Options *options)
   report_progress_end ();
   report = work.report;
   error = work.error;
-  if (report == NULL)
+  if (report == NULL || (beside != NULL
+          && !runnel_decision_head_save (beside, head_output_path, &error)))
     return report_error (error);
   if (options->json)
     print_json (report);

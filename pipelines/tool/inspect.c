@@ -156,10 +156,29 @@ print_draft (GVariant *draft)
 }
 
 static void
+print_head (GVariant *head)
+{
+  const char *error = get_string (head, "error");
+  gboolean can_abstain = FALSE;
+
+  if (*error != '\0') {
+    g_autofree char *plain = report_make_plain (error);
+
+    printf ("decision head    cannot be used: %s\n", plain);
+    return;
+  }
+  g_variant_lookup (head, "can_abstain", "b", &can_abstain);
+  printf ("decision head    form %s, %u wide%s\n", get_string (head, "form"),
+      get_uint (head, "head_dim"), can_abstain ? ", can abstain" : "");
+}
+
+static void
 print_shape (GVariant *description)
 {
   g_autoptr (GVariant) draft
       = g_variant_lookup_value (description, "draft", NULL);
+  g_autoptr (GVariant) head
+      = g_variant_lookup_value (description, "decision_head", NULL);
   gboolean tied = FALSE;
 
   g_variant_lookup (description, "tied", "b", &tied);
@@ -186,6 +205,8 @@ print_shape (GVariant *description)
   printf ("\n  norm epsilon   %g\n", get_double (description, "norm_epsilon"));
   if (draft != NULL)
     print_draft (draft);
+  if (head != NULL)
+    print_head (head);
 }
 
 static void

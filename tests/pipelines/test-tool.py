@@ -2,7 +2,8 @@
 # Runnel: small language models on the device, as GStreamer pipelines.
 # Copyright (C) 2026 The Runnel developers
 # SPDX-License-Identifier: MIT
-"""The runnel command, as a user meets it: test-tool.py RUNNEL MAKE-MODEL."""
+"""The runnel command, as a user meets it: test-tool.py RUNNEL MAKE-MODEL
+MAKE-HEAD."""
 
 import json
 import math
@@ -17,7 +18,7 @@ import tempfile
 import time
 import traceback
 
-runnel, make_model = sys.argv[1:3]
+runnel, make_model, make_head = sys.argv[1:4]
 folder = tempfile.TemporaryDirectory (prefix='runnel-tool-')
 tiny = os.path.join (folder.name, 'tiny.gguf')
 scripted = os.path.join (folder.name, 'scripted.gguf')
@@ -638,6 +639,46 @@ def test_decide_questions ():
     assert 0 < result['tone']['score'] < 2
     text = good ('decide', '-m', tiny, '-q', path, stdin='Hello')
     assert text.startswith ('urgent\n') and 'tone\n' in text
+
+
+def test_decide_head ():
+    """A head attached to a package is used as one that is named."""
+    head = os.path.join (folder.name, 'head.gguf')
+    package = os.path.join (folder.name, 'headed.runnel')
+    plain = os.path.join (folder.name, 'plain.runnel')
+    beside = os.path.join (folder.name, 'beside.gguf')
+    ask = ['decide', '-i', 'What is it?', '-o', 'bill,card', '--json', '-m']
+
+    def probabilities (*arguments):
+        result = answers (good (*ask, *arguments, stdin='Where is it?'))
+        return result['decision']['probabilities']
+
+    for form in 'decision2', 'isolated':
+        subprocess.run ([make_head, head, form], check=True)
+        expected = probabilities (tiny, '--head', head)
+        assert 'with its decision head' in good ('convert', tiny, package,
+                                                 '--head', head)
+        assert 'all digests agree' in good ('verify', package)
+        assert probabilities (package) == expected
+        text = good ('inspect', package)
+        assert f'form {form}, 16 wide' in text and 'head.gguf' in text
+        described = json.loads (good ('inspect', '--json', package))
+        assert described['decision_head']['form'] == form
+        assert described['decision_head']['can_abstain'] \
+            == (form == 'isolated')
+        # Beside the package, from the package that had it.
+        report = json.loads (good ('convert', package, plain, '--json',
+                                   '--head-output', beside))
+        assert not report['has_decision_head']
+        assert 'decision head' not in good ('inspect', plain)
+        assert probabilities (plain, '--head', beside) == expected
+        assert probabilities (plain) != expected
+    bad (1, 'convert', tiny, plain, '--head', tiny, says='decision.type')
+    bad (1, 'convert', tiny, plain, '--head-output', beside,
+         says='decision.type')
+    for name in tiny, plain, head:
+        bad (2, 'convert', tiny, plain, '--head', head, '--head-output', name,
+             says='another file')
 
 
 def test_decide_bad ():

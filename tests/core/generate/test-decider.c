@@ -11,53 +11,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "decision-fixture.h"
 #include "error.h"
-#include "generate/decider.h"
 #include "generate/decision-private.h"
 #include "generate/question-turn.h"
-#include "tiny-model.h"
-
-#define TEXT "my card has not come, where is it?"
-
-typedef struct {
-  RunnelModel *model;
-  RunnelEngine *engine;
-} Fixture;
-
-static RunnelEngine *
-get_engine (RunnelModel *model, guint n_threads)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (RunnelBackend) backend
-      = runnel_backend_get ("cpu", n_threads, NULL, &error);
-  RunnelEngine *engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16,
-      NULL, NULL, NULL, &error);
-
-  g_assert_no_error (error);
-  return engine;
-}
-
-static void
-set_up (Fixture *f, gconstpointer data)
-{
-  TinyModel tiny = TINY_MODEL_DEFAULT;
-  g_autofree char *path = NULL;
-  g_autoptr (GError) error = NULL;
-
-  tiny.context_length = 2048;
-  path = tiny_model_write (&tiny);
-  f->model = runnel_model_open (path, RUNNEL_LOAD_MODE_READ, &error);
-  g_assert_no_error (error);
-  g_unlink (path);
-  f->engine = get_engine (f->model, 1);
-}
-
-static void
-tear_down (Fixture *f, gconstpointer data)
-{
-  g_clear_object (&f->engine);
-  g_clear_object (&f->model);
-}
 
 static RunnelQuestion *
 make_choice (const char *id, const char *instructions,
@@ -80,74 +37,17 @@ static const char *const permuted[] = { "a", "fraud", "payment of a bill",
 static GPtrArray *
 one_question (const char *const *options)
 {
-  GPtrArray *questions = g_ptr_array_new_with_free_func (g_object_unref);
-
-  g_ptr_array_add (questions, make_choice ("q", "What is it about?", options));
-  return questions;
-}
-
-static RunnelDecisions *
-decide (RunnelDecider *decider, RunnelSequence *state, GPtrArray *questions)
-{
-  g_autoptr (GError) error = NULL;
-  RunnelDecisions *decisions = runnel_decider_decide (decider, state, -1,
-      questions, NULL, &error);
-
-  g_assert_no_error (error);
-  return decisions;
+  return decision_ask (RUNNEL_QUESTION_TYPE_CHOICE, "What is it about?",
+      options, g_strv_length ((char **) options));
 }
 
 static RunnelDecider *
 make_decider (RunnelEngine *engine, RunnelDecisionLayout layout)
 {
-  g_autoptr (GError) error = NULL;
-  RunnelDecider *decider = runnel_decider_new (engine, NULL, &error);
+  RunnelDecider *decider = decision_make_decider (engine, NULL);
 
-  g_assert_no_error (error);
   runnel_decider_set_layout (decider, layout);
   return decider;
-}
-
-static RunnelSequence *
-read_text (RunnelDecider *decider, const char *text, gboolean use_cache)
-{
-  g_autoptr (GError) error = NULL;
-  RunnelSequence *state = runnel_decider_read (decider, text, -1, use_cache,
-      NULL, &error);
-
-  g_assert_no_error (error);
-  return state;
-}
-
-static int
-find_label (RunnelQuestion *question, const char *label)
-{
-  for (guint i = 0; i < runnel_question_get_n_options (question); i++)
-    if (strcmp (runnel_question_get_label (question, i), label) == 0)
-      return i;
-  return -1;
-}
-
-/* The same bits for every label, wherever it stands. */
-static void
-assert_same (RunnelDecision *a, RunnelDecision *b)
-{
-  RunnelQuestion *question = runnel_decision_get_question (a);
-  RunnelQuestion *other = runnel_decision_get_question (b);
-
-  for (guint i = 0; i < runnel_question_get_n_options (question); i++) {
-    const char *label = runnel_question_get_label (question, i);
-    int k = find_label (other, label);
-    double p = runnel_decision_get_probability (a, i);
-    double q = runnel_decision_get_probability (b, k);
-
-    g_assert_cmpmem (&p, sizeof p, &q, sizeof q);
-  }
-  g_assert_cmpstr (
-      runnel_question_get_label (question, runnel_decision_get_choice (a)),
-      ==, runnel_question_get_label (other, runnel_decision_get_choice (b)));
-  g_assert_cmpfloat (runnel_decision_get_entropy (a), ==,
-      runnel_decision_get_entropy (b));
 }
 
 static const RunnelDecisionLayout layouts[] = {
@@ -155,28 +55,32 @@ static const RunnelDecisionLayout layouts[] = {
 };
 
 static void
-test_equality (Fixture *f, gconstpointer data)
+test_equality (DecisionFixture *f, gconstpointer data)
 {
   for (guint l = 0; l < G_N_ELEMENTS (layouts); l++) {
     g_autoptr (RunnelDecider) decider = make_decider (f->engine, layouts[l]);
-    g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+    g_autoptr (RunnelSequence) state
+        = decision_read (decider, DECISION_TEXT, FALSE);
     g_autoptr (GPtrArray) questions = one_question (labels);
     g_autoptr (GPtrArray) turned = one_question (permuted);
-    g_autoptr (RunnelDecisions) first = decide (decider, state, questions);
+    g_autoptr (RunnelDecisions) first
+        = decision_decide (decider, state, questions);
     RunnelDecision *expected = runnel_decisions_get (first, 0);
     guint length = runnel_sequence_get_length (state);
 
     for (guint threads = 1; threads <= 4; threads *= 2)
       for (guint cached = 0; cached < 3; cached++) {
-        g_autoptr (RunnelEngine) engine = get_engine (f->model, threads);
+        g_autoptr (RunnelEngine) engine
+            = decision_get_engine (f->model, threads);
         g_autoptr (RunnelDecider) other = make_decider (engine, layouts[l]);
         g_autoptr (RunnelSequence) again
-            = read_text (other, TEXT, cached > 0);
-        g_autoptr (RunnelDecisions) a = decide (other, again, questions);
-        g_autoptr (RunnelDecisions) b = decide (other, again, turned);
+            = decision_read (other, DECISION_TEXT, cached > 0);
+        g_autoptr (RunnelDecisions) a
+            = decision_decide (other, again, questions);
+        g_autoptr (RunnelDecisions) b = decision_decide (other, again, turned);
 
-        assert_same (expected, runnel_decisions_get (a, 0));
-        assert_same (expected, runnel_decisions_get (b, 0));
+        decision_assert_same (expected, runnel_decisions_get (a, 0));
+        decision_assert_same (expected, runnel_decisions_get (b, 0));
       }
     g_assert_cmpuint (runnel_sequence_get_length (state), ==, length);
   }
@@ -184,22 +88,23 @@ test_equality (Fixture *f, gconstpointer data)
 
 /* Beside other questions, none of which it sees. */
 static void
-test_several (Fixture *f, gconstpointer data)
+test_several (DecisionFixture *f, gconstpointer data)
 {
   g_autoptr (RunnelDecider) decider
       = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
-  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
   g_autoptr (GPtrArray) one = one_question (labels);
   g_autoptr (GPtrArray) three = one_question (permuted);
-  g_autoptr (RunnelDecisions) alone = decide (decider, state, one);
+  g_autoptr (RunnelDecisions) alone = decision_decide (decider, state, one);
   g_autoptr (RunnelDecisions) together = NULL;
   RunnelDecisionCost cost, cost_alone;
 
   g_ptr_array_insert (three, 0, make_choice ("before", "Why?", permuted));
   g_ptr_array_add (three, make_choice ("behind", "How?", labels));
-  together = decide (decider, state, three);
+  together = decision_decide (decider, state, three);
   g_assert_cmpuint (runnel_decisions_get_n (together), ==, 3);
-  assert_same (runnel_decisions_get (alone, 0),
+  decision_assert_same (runnel_decisions_get (alone, 0),
       runnel_decisions_get (together, 1));
   runnel_decisions_get_cost (alone, &cost_alone);
   runnel_decisions_get_cost (together, &cost);
@@ -270,7 +175,7 @@ ask_slowly (RunnelSequence *state, const RunnelQuestionTurn *turn,
 }
 
 static void
-test_definition (Fixture *f, gconstpointer data)
+test_definition (DecisionFixture *f, gconstpointer data)
 {
   g_autoptr (GPtrArray) questions = one_question (labels);
   g_autoptr (GError) error = NULL;
@@ -280,15 +185,16 @@ test_definition (Fixture *f, gconstpointer data)
   g_assert_no_error (error);
   for (guint l = 0; l < G_N_ELEMENTS (layouts); l++) {
     g_autoptr (RunnelDecider) decider = make_decider (f->engine, layouts[l]);
-    g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+    g_autoptr (RunnelSequence) state
+        = decision_read (decider, DECISION_TEXT, FALSE);
     g_autoptr (RunnelSequence) prompt = ask_slowly (state, turn, layouts[l]);
     g_autoptr (RunnelDecisions) decisions = NULL;
 
     runnel_decider_set_use_prior (decider, FALSE);
     runnel_decider_set_length_exponent (decider, 1);
-    decisions = decide (decider, state, questions);
+    decisions = decision_decide (decider, state, questions);
     for (guint i = 0; i < turn->n; i++) {
-      int option = find_label (questions->pdata[0],
+      int option = decision_find_label (questions->pdata[0],
           ((const char *[]) { "a", "card", "delivery", "fraud",
               "payment of a bill" })[i]);
       double expected = score_slowly (prompt, &turn->labels[i])
@@ -302,14 +208,16 @@ test_definition (Fixture *f, gconstpointer data)
 
 /* Two states are told apart, the prior and the length count. */
 static void
-test_settings (Fixture *f, gconstpointer data)
+test_settings (DecisionFixture *f, gconstpointer data)
 {
   g_autoptr (RunnelDecider) decider
       = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_HIDDEN);
-  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
-  g_autoptr (RunnelSequence) nothing = read_text (decider, "N/A", FALSE);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
+  g_autoptr (RunnelSequence) nothing = decision_read (decider, "N/A", FALSE);
   g_autoptr (GPtrArray) questions = one_question (labels);
-  g_autoptr (RunnelDecisions) first = decide (decider, state, questions);
+  g_autoptr (RunnelDecisions) first
+      = decision_decide (decider, state, questions);
   g_autoptr (RunnelDecisions) hot = NULL, empty = NULL;
   RunnelDecision *a = runnel_decisions_get (first, 0), *b;
   double sum = 0;
@@ -319,7 +227,7 @@ test_settings (Fixture *f, gconstpointer data)
   g_assert_cmpfloat_with_epsilon (sum, 1, 1e-12);
   g_assert_true (isnan (runnel_decision_get_abstain (a)));
   runnel_decider_set_temperature (decider, RUNNEL_QUESTION_TYPE_CHOICE, 50);
-  hot = decide (decider, state, questions);
+  hot = decision_decide (decider, state, questions);
   b = runnel_decisions_get (hot, 0);
   g_assert_cmpfloat (runnel_decision_get_entropy (b), >,
       runnel_decision_get_entropy (a));
@@ -327,7 +235,7 @@ test_settings (Fixture *f, gconstpointer data)
       runnel_decision_get_confidence (a));
   /* A text that says nothing is its own prior: all options are equal, and
    * the first in canonical order wins. */
-  empty = decide (decider, nothing, questions);
+  empty = decision_decide (decider, nothing, questions);
   b = runnel_decisions_get (empty, 0);
   for (guint i = 0; i < 5; i++)
     g_assert_cmpfloat (runnel_decision_get_probability (b, i), ==, 0.2);
@@ -336,11 +244,12 @@ test_settings (Fixture *f, gconstpointer data)
 }
 
 static void
-test_types (Fixture *f, gconstpointer data)
+test_types (DecisionFixture *f, gconstpointer data)
 {
   g_autoptr (RunnelDecider) decider
       = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
-  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
   g_autoptr (GError) error = NULL;
   g_autoptr (GPtrArray) questions = runnel_question_parse_json (
       "{\"questions\":{\"u\":{\"type\":\"yesno\",\"instructions\":\"Urgent?\","
@@ -352,7 +261,7 @@ test_types (Fixture *f, gconstpointer data)
   double level;
 
   g_assert_no_error (error);
-  decisions = decide (decider, state, questions);
+  decisions = decision_decide (decider, state, questions);
   level = runnel_decision_get_level (runnel_decisions_get (decisions, 1));
   g_assert_cmpfloat (level, >, 0);
   g_assert_cmpfloat (level, <, 2);
@@ -366,14 +275,15 @@ test_types (Fixture *f, gconstpointer data)
 /* ---- What is wrong ------------------------------------------------------- */
 
 static void
-test_too_long (Fixture *f, gconstpointer data)
+test_too_long (DecisionFixture *f, gconstpointer data)
 {
   g_autofree char *endless = g_strnfill (3000, 'x');
   const char *const options[] = { "short", endless, NULL };
 
   for (guint l = 0; l < G_N_ELEMENTS (layouts); l++) {
     g_autoptr (RunnelDecider) decider = make_decider (f->engine, layouts[l]);
-    g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+    g_autoptr (RunnelSequence) state
+        = decision_read (decider, DECISION_TEXT, FALSE);
     g_autoptr (GPtrArray) questions = one_question (options);
     g_autoptr (GError) error = NULL;
 
@@ -388,15 +298,17 @@ test_too_long (Fixture *f, gconstpointer data)
 
 /* As long as a batch and longer: in pieces, with the same result. */
 static void
-test_long (Fixture *f, gconstpointer data)
+test_long (DecisionFixture *f, gconstpointer data)
 {
   g_autofree char *fits = g_strnfill (500, 'x');
   const char *const options[] = { "short", fits, NULL };
   g_autoptr (RunnelDecider) decider
       = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
-  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
   g_autoptr (GPtrArray) questions = one_question (options);
-  g_autoptr (RunnelDecisions) decisions = decide (decider, state, questions);
+  g_autoptr (RunnelDecisions) decisions
+      = decision_decide (decider, state, questions);
   RunnelDecisionCost cost;
 
   runnel_decisions_get_cost (decisions, &cost);
@@ -404,11 +316,12 @@ test_long (Fixture *f, gconstpointer data)
 }
 
 static void
-test_cancelled (Fixture *f, gconstpointer data)
+test_cancelled (DecisionFixture *f, gconstpointer data)
 {
   g_autoptr (RunnelDecider) decider
       = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
-  g_autoptr (RunnelSequence) state = read_text (decider, TEXT, FALSE);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
   g_autoptr (GPtrArray) questions = one_question (labels);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
@@ -420,14 +333,15 @@ test_cancelled (Fixture *f, gconstpointer data)
 }
 
 static void
-test_mismatch (Fixture *f, gconstpointer data)
+test_mismatch (DecisionFixture *f, gconstpointer data)
 {
   g_autoptr (RunnelDecider) decider
       = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_SHOWN);
-  g_autoptr (RunnelEngine) other = get_engine (f->model, 2);
+  g_autoptr (RunnelEngine) other = decision_get_engine (f->model, 2);
   g_autoptr (RunnelDecider) foreign
       = make_decider (other, RUNNEL_DECISION_LAYOUT_SHOWN);
-  g_autoptr (RunnelSequence) state = read_text (foreign, TEXT, FALSE);
+  g_autoptr (RunnelSequence) state
+      = decision_read (foreign, DECISION_TEXT, FALSE);
   g_autoptr (GPtrArray) questions = one_question (labels);
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
   g_autoptr (GError) error = NULL;
@@ -509,7 +423,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
 #define ADD(name, test) \
-  g_test_add ("/decider/" name, Fixture, NULL, set_up, test, tear_down)
+  g_test_add ("/decider/" name, DecisionFixture, NULL, \
+      decision_fixture_set_up, test, decision_fixture_tear_down)
   ADD ("equality", test_equality);
   ADD ("several", test_several);
   ADD ("definition", test_definition);
