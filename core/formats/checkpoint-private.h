@@ -53,6 +53,8 @@ runnel_checkpoint_check_tensors (RunnelCheckpoint *self,
 gboolean runnel_checkpoint_read_gguf_draft (RunnelCheckpoint *self,
                                             GError **error);
 gboolean runnel_checkpoint_is_gguf_draft_key (const char *suffix);
+void runnel_checkpoint_write_gguf_draft (RunnelGgufWriter *writer,
+                                         const RunnelHyperparameters *hp);
 gboolean runnel_checkpoint_read_config_draft (RunnelCheckpoint *self,
                                               RunnelJsonReader *in);
 gboolean runnel_checkpoint_is_draft_config (const RunnelJsonNode *root);

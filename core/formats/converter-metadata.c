@@ -5,6 +5,7 @@
  * The keys of a package: hyperparameters, tokenizer, sampling defaults, where
  * it comes from and under what licence.
  */
+#include "checkpoint-private.h"
 #include "converter-private.h"
 
 #include <string.h>
@@ -238,6 +239,23 @@ write_folder_keys (RunnelGgufWriter *metadata, const char *folder)
         generation, -1);
 }
 
+/* A draft may leave that to its target. */
+static gboolean
+write_tokenizer (RunnelConversion *self, RunnelGgufWriter *metadata)
+{
+  const RunnelHyperparameters *hp
+      = runnel_checkpoint_hyperparameters (self->checkpoint);
+  g_autoptr (RunnelTokenizer) tokenizer = NULL;
+
+  if (hp->draft.block_size > 0 &&
+      !runnel_tokenizer_is_in_checkpoint (self->checkpoint))
+    return TRUE;
+  tokenizer
+      = runnel_tokenizer_new_from_checkpoint (self->checkpoint, self->error);
+  return tokenizer != NULL &&
+      runnel_tokenizer_write_package (tokenizer, metadata, self->error);
+}
+
 gboolean
 runnel_conversion_write_metadata (RunnelConversion *self,
     RunnelGgufWriter *metadata)
@@ -246,11 +264,7 @@ runnel_conversion_write_metadata (RunnelConversion *self,
       = runnel_checkpoint_hyperparameters (self->checkpoint);
   RunnelGguf *gguf = runnel_checkpoint_gguf (self->checkpoint);
   g_autoptr (GPtrArray) files = runnel_conversion_list_files (self);
-  g_autoptr (RunnelTokenizer) tokenizer
-      = runnel_tokenizer_new_from_checkpoint (self->checkpoint, self->error);
 
-  if (tokenizer == NULL)
-    return FALSE;
   for (guint i = 0; i < files->len; i++) {
     g_autoptr (RunnelMapping) file = runnel_mapping_open (files->pdata[i],
         RUNNEL_LOAD_MODE_MAP, self->error);
@@ -260,12 +274,13 @@ runnel_conversion_write_metadata (RunnelConversion *self,
     self->total += runnel_mapping_size (file);
   }
   runnel_package_write_hyperparameters (metadata, hp);
+  if (hp->draft.block_size > 0)
+    runnel_checkpoint_write_gguf_draft (metadata, hp);
   if (gguf != NULL)
     copy_keys (metadata, gguf, hp->architecture);
   else
     write_folder_keys (metadata, get_folder (self->checkpoint));
   if (self->head != NULL)
     runnel_decision_head_write_keys (self->head, metadata, hp->architecture);
-  return write_sources (self, metadata) &&
-      runnel_tokenizer_write_package (tokenizer, metadata, self->error);
+  return write_sources (self, metadata) && write_tokenizer (self, metadata);
 }

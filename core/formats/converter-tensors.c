@@ -194,6 +194,19 @@ choose_codes (Job *job, int bits)
   return TRUE;
 }
 
+/* What a draft reads of its target's hidden rows has a few columns far larger
+ * than the others, so that codes would cost it acceptance: MNN keeps this
+ * matrix in floats too. */
+static gboolean
+is_fusion (const Job *job)
+{
+  RunnelPart part;
+  guint layer;
+
+  return runnel_part_find (job->source->name, &part, &layer) &&
+      part == RUNNEL_PART_FUSION;
+}
+
 static gboolean
 choose_auto (Job *job)
 {
@@ -201,6 +214,10 @@ choose_auto (Job *job)
     return choose_repack (job, 4, FALSE);
   if (runnel_repack_exact_type (job->source->type, 8) != 0)
     return choose_repack (job, 8, FALSE);
+  if (job->conversion->is_float && is_fusion (job)) {
+    choose_cast (job, RUNNEL_TENSOR_F16);
+    return TRUE;
+  }
   if (job->conversion->is_float)
     return choose_codes (job, 4);
   choose_copy (job);   /* K-quants fit no tile; floats among codes stay */
@@ -216,7 +233,7 @@ choose (Job *job)
   if (job->source->n_dims == 1 ||
       runnel_head_owns_tensor (job->source->name) ||
       (runnel_part_find (job->source->name, &part, &layer) &&
-          runnel_part_is_vector (part))) {
+          runnel_part_is_elementwise (part))) {
     choose_float (job);
     return TRUE;
   }

@@ -526,7 +526,7 @@ clear_conversion (RunnelConversion *self)
  * @cancellable: (nullable): stops it, and leaves nothing behind
  * @error: return location for a #GError
  *
- * Writes the package of a model. What is written is read back and compared
+ * Writes the package of a model, or of a DFlash draft. What is written is read back and compared
  * with the source. The report is a dictionary of output (s), bytes (t),
  * n_tensors, n_lossless (u each), output_was_embedding (b: an output matrix
  * that was the embedding once more was left out), has_decision_head (b), and

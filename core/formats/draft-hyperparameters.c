@@ -23,6 +23,9 @@
 #define DEFAULT_RANK 256
 #define DEFAULT_TOP_K 16
 
+/* GGUF has no key for it. */
+#define N_TARGET_LAYERS_KEY "runnel.draft.target_layer_count"
+
 #define fail(error, path, code, ...) \
   (runnel_set_error_about (error, code, path, __VA_ARGS__), FALSE)
 
@@ -197,6 +200,8 @@ runnel_checkpoint_read_gguf_draft (RunnelCheckpoint *self, GError **error)
       || !runnel_gguf_get_uint (self->gguf, "tokenizer.ggml.mask_token_id", 0,
           G_MAXINT32, &mask, error)
       || !read_gguf_taps (self, error)
+      || !get_gguf_uint (self, N_TARGET_LAYERS_KEY, 1, RUNNEL_MAX_LAYERS, 0,
+          &draft->n_target_layers, error)
       || !get_gguf_uint (self, "dflash.selector_top_k", 0, MAX_TOP_K, 0,
           &draft->selector_top_k, error))
     return FALSE;
@@ -210,6 +215,48 @@ runnel_checkpoint_read_gguf_draft (RunnelCheckpoint *self, GError **error)
               DEFAULT_RANK, &draft->selector_rank, error)))
     return FALSE;
   return read_gguf_window (self, error) && check_draft (self, error);
+}
+
+static void
+write_taps (RunnelGgufWriter *writer, const RunnelDraftHyperparameters *draft)
+{
+  guint32 layers[RUNNEL_MAX_TAPS];
+
+  for (guint i = 0; i < draft->n_taps; i++)
+    layers[i] = draft->taps[i] + 1;
+  runnel_gguf_writer_add_uint32s (writer, "dflash.target_layers", layers,
+      draft->n_taps);
+  if (draft->n_target_layers > 0)
+    runnel_gguf_writer_add_uint32 (writer, N_TARGET_LAYERS_KEY,
+        draft->n_target_layers);
+}
+
+void
+runnel_checkpoint_write_gguf_draft (RunnelGgufWriter *writer,
+                                    const RunnelHyperparameters *hp)
+{
+  const RunnelDraftHyperparameters *draft = &hp->draft;
+  const struct { const char *key; guint value; } numbers[] = {
+    { "dflash.block_size", draft->block_size },
+    { "dflash.conv_kernel_size", draft->conv_taps },
+    { "dflash.conv_group_size", draft->conv_group },
+    { "dflash.selector_rank", draft->selector_rank },
+    { "dflash.selector_top_k", draft->selector_top_k },
+    { "dflash.attention.sliding_window", draft->window },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (numbers[i].value > 0)
+      runnel_gguf_writer_add_uint32 (writer, numbers[i].key,
+          numbers[i].value);
+  runnel_gguf_writer_add_uint32 (writer, "tokenizer.ggml.mask_token_id",
+      draft->mask_token);
+  runnel_gguf_writer_add_boolean (writer, "dflash.attention.causal", FALSE);
+  if (draft->window > 0)
+    runnel_gguf_writer_add_booleans (writer,
+        "dflash.attention.sliding_window_pattern", draft->sliding,
+        hp->n_layers);
+  write_taps (writer, draft);
 }
 
 /* --- config.json --- */

@@ -265,7 +265,8 @@ read_sizes (Reader *self, RunnelHyperparameters *hp)
 }
 
 /* Tokens, the vocabulary's size and the rows of the embedding must agree; the
- * rows are compared with the other shapes. */
+ * rows are compared with the other shapes. The package of a draft may have the
+ * size alone. */
 static gboolean
 read_vocabulary (Reader *self, RunnelHyperparameters *hp)
 {
@@ -281,6 +282,11 @@ read_vocabulary (Reader *self, RunnelHyperparameters *hp)
             &tokens, self->error))
       return FALSE;
     n = tokens.n;
+  }
+  if (n == 0 && self->is_draft) {
+    if (!get_uint_or (self, "vocab_size", RUNNEL_MAX_VOCAB, 0, &said))
+      return FALSE;
+    n = said;
   }
   if (n == 0 || n > RUNNEL_MAX_VOCAB) {
     g_set_error (self->error, RUNNEL_ERROR, RUNNEL_ERROR_LIMIT,

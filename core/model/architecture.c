@@ -113,7 +113,6 @@ static const struct {
 /* Hugging Face's drafts have no "model." before their names. */
 #define HF_PREFIX "model."
 
-
 const RunnelArchitecture *
 runnel_architecture_find (const char *name, const char *file, GError **error)
 {
@@ -274,4 +273,10 @@ gboolean
 runnel_part_is_vector (RunnelPart part)
 {
   return parts[part].rows == ONE;
+}
+
+gboolean
+runnel_part_is_elementwise (RunnelPart part)
+{
+  return runnel_part_is_vector (part) || parts[part].rows == CONV_TAPS;
 }

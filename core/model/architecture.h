@@ -78,5 +78,7 @@ gboolean runnel_part_find_hf_draft (const char *hf_name, RunnelPart *ret_part,
 void runnel_part_get_dims (RunnelPart part, const RunnelHyperparameters *hp,
                            guint64 ret_dims[2]);
 gboolean runnel_part_is_vector (RunnelPart part);
+/* Whether it is used value by value, as floats, and in no product. */
+gboolean runnel_part_is_elementwise (RunnelPart part);
 
 G_END_DECLS

@@ -62,6 +62,9 @@ describe_draft (const RunnelDraftHyperparameters *draft)
     g_variant_builder_add (&taps, "u", draft->taps[i]);
   g_variant_builder_init (&builder, G_VARIANT_TYPE_VARDICT);
   add (&builder, "block_size", g_variant_new_uint32 (draft->block_size));
+  add (&builder, "mask_token", g_variant_new_uint32 (draft->mask_token));
+  add (&builder, "n_target_layers",
+      g_variant_new_uint32 (draft->n_target_layers));
   add (&builder, "taps", g_variant_builder_end (&taps));
   add (&builder, "conv_taps", g_variant_new_uint32 (draft->conv_taps));
   add (&builder, "selector_rank", g_variant_new_uint32 (draft->selector_rank));
@@ -168,7 +171,8 @@ describe_head (RunnelCheckpoint *checkpoint)
  * that it has), source_files (a(ss): name and SHA-256), and record (a(ssbds):
  * tensor, type in the source, whether nothing was lost, relative error,
  * SHA-256). Of a DFlash draft also draft (a{sv}): block_size (u: slots, the
- * anchor's among them), taps (au: layers of the target, from 0), conv_taps,
+ * anchor's among them), mask_token (u), n_target_layers (u: 0 where the file
+ * does not say), taps (au: layers of the target, from 0), conv_taps,
  * selector_rank, selector_top_k and window (u: 0 where there is none). Of a
  * model with a decision head also decision_head (a{sv}): form (s: decision2,
  * isolated), head_dim (u) and can_abstain (b), or error (s) where it cannot be

@@ -97,6 +97,21 @@ new_from_mnn (const RunnelMnnPackage *package, const char *architecture,
                       : NULL;
 }
 
+gboolean
+runnel_tokenizer_is_in_checkpoint (RunnelCheckpoint *from)
+{
+  const RunnelGguf *gguf = runnel_checkpoint_gguf (from);
+  const char *folder = runnel_checkpoint_folder (from);
+  g_autofree char *path = NULL;
+
+  if (gguf != NULL)
+    return runnel_gguf_has (gguf, "tokenizer.ggml.model");
+  if (folder == NULL)
+    return TRUE;
+  path = g_build_filename (folder, "tokenizer.json", NULL);
+  return g_file_test (path, G_FILE_TEST_EXISTS);
+}
+
 /* A GGUF file has a row for every id, and no other rows; a folder may leave
  * the last ids of the model without a token. */
 RunnelTokenizer *

@@ -17,6 +17,8 @@ G_BEGIN_DECLS
  * and generation_config.json of a Hugging Face folder. */
 RunnelTokenizer *runnel_tokenizer_new_from_checkpoint (RunnelCheckpoint *from,
                                                        GError **error);
+/* FALSE for a draft that leaves it to its target. */
+gboolean runnel_tokenizer_is_in_checkpoint (RunnelCheckpoint *from);
 RunnelTokenizer *runnel_tokenizer_new_from_gguf (const RunnelGguf *gguf,
                                                  GError **error);
 

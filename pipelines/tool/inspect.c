@@ -147,7 +147,12 @@ print_draft (GVariant *draft)
     g_variant_get_child (taps, i, "u", &layer);
     printf (" %u", layer);
   }
-  printf (" of the target, from 0\n");
+  if (get_uint (draft, "n_target_layers") > 0)
+    printf (" of the target's %u, from 0\n",
+        get_uint (draft, "n_target_layers"));
+  else
+    printf (" of the target, from 0\n");
+  printf ("  mask token     %u\n", get_uint (draft, "mask_token"));
   if (get_uint (draft, "selector_rank") > 0)
     printf ("  path selector  rank %u, of the %u likeliest\n",
         get_uint (draft, "selector_rank"), get_uint (draft, "selector_top_k"));

@@ -2,11 +2,14 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * DFlash drafts of random weights, as GGUF files in llama.cpp's layout.
+ * DFlash drafts of random weights: as GGUF files in llama.cpp's layout, or as
+ * Hugging Face folders that hold the same weights.
  */
 #pragma once
 
 #include <glib.h>
+
+#include "formats/gguf.h"
 
 typedef struct {
   guint version;             /* 1 or 2 */
@@ -15,7 +18,13 @@ typedef struct {
   guint n_vocab;             /* of the target */
   guint tap;                 /* the target's layer behind which it reads */
   guint64 seed;
+  guint window;              /* of its first layer; 0: none */
+  const RunnelGguf *tokenizer;   /* a file whose tokenizer it has, or NULL */
 } TinyDraft;
 
 /* As tiny_model_write(). */
 char *tiny_draft_write (const TinyDraft *draft);
+/* A folder; without a tokenizer. */
+char *tiny_draft_write_folder (const TinyDraft *draft);
+/* Deletes either. */
+void tiny_draft_delete (const char *path);

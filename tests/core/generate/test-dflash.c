@@ -3,66 +3,48 @@
  * SPDX-License-Identifier: MIT
  *
  * DFlash drafts of random weights beside tiny models: replies are those of
- * plain decoding for every block size, and a draft state goes where its
- * sequence goes.
+ * plain decoding for every block size, a draft state goes where its sequence
+ * goes, and it does not matter what file the draft is in.
  */
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "draft-fixture.h"
 #include "error.h"
+#include "formats/converter.h"
+#include "formats/verify.h"
 #include "generate/dflash-drafter.h"
-#include "generate/generation.h"
-#include "model/engine-private.h"
+#include "model/model-private.h"
 #include "tiny-draft.h"
-#include "tiny-model.h"
 
-#define SEED 20261201
-#define N_PROMPT 37
-#define N_REPLY 24
-
-static RunnelEngine *
-make_engine (const char *architecture, guint n_layers)
+static TinyDraft
+describe_draft (const DraftFixture *f, guint version, guint block)
 {
-  TinyModel tiny = TINY_MODEL_DEFAULT;
-  g_autofree char *path = NULL;
-  g_autoptr (RunnelModel) model = NULL;
-  g_autoptr (RunnelBackend) backend = NULL;
-  g_autoptr (GError) error = NULL;
-  RunnelEngine *engine;
+  RunnelModel *target = runnel_engine_get_model (f->engine);
+  const TinyDraft tiny = { version, block, runnel_model_get_n_embd (target),
+    f->n_vocab, 1, DRAFT_SEED };
 
-  tiny.architecture = architecture;
-  tiny.n_layers = n_layers;
-  path = tiny_model_write (&tiny);
-  model = runnel_model_open (path, RUNNEL_LOAD_MODE_READ, &error);
-  g_assert_no_error (error);
-  g_unlink (path);
-  backend = runnel_backend_get ("cpu", 1, NULL, &error);
-  engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16, NULL, NULL,
-      NULL, &error);
-  g_assert_no_error (error);
-  return engine;
+  return tiny;
 }
 
+/* @path goes. */
 static RunnelModel *
-make_draft (RunnelEngine *engine, guint version, guint block, guint tap)
+open_draft (char *path)
 {
-  RunnelModel *target = runnel_engine_get_model (engine);
-  const TinyDraft tiny = { version, block, runnel_model_get_n_embd (target),
-    runnel_model_get_n_vocab (target), tap, SEED };
-  g_autofree char *path = tiny_draft_write (&tiny);
   g_autoptr (GError) error = NULL;
   RunnelModel *draft
       = runnel_model_open (path, RUNNEL_LOAD_MODE_READ, &error);
 
   g_assert_no_error (error);
-  g_unlink (path);
+  tiny_draft_delete (path);
+  g_free (path);
   return draft;
 }
 
 static RunnelDrafter *
-make_drafter (RunnelEngine *engine, guint version, guint block)
+open_drafter (char *path)
 {
-  g_autoptr (RunnelModel) draft = make_draft (engine, version, block, 1);
+  g_autoptr (RunnelModel) draft = open_draft (path);
   g_autoptr (GError) error = NULL;
   RunnelDrafter *drafter = runnel_dflash_drafter_new (draft, &error);
 
@@ -70,85 +52,32 @@ make_drafter (RunnelEngine *engine, guint version, guint block)
   return drafter;
 }
 
-static RunnelSequence *
-prefill (RunnelEngine *engine, RunnelDrafter *drafter, guint chunk,
-         gboolean use_cache, gsize *cached)
+static RunnelDrafter *
+make_drafter (const DraftFixture *f, guint version, guint block)
 {
-  g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
-  g_autoptr (GError) error = NULL;
-  RunnelSequence *sequence = runnel_sequence_new (engine, 0, &error);
-  gint32 tokens[N_PROMPT];
+  const TinyDraft tiny = describe_draft (f, version, block);
 
-  for (guint i = 0; i < N_PROMPT; i++)
-    tokens[i] = g_rand_int_range (rand, TINY_FIRST_BYTE, TINY_FIRST_PIECE);
-  if (drafter != NULL)
-    runnel_sequence_attach (sequence, drafter, &error);
-  g_assert_no_error (error);
-  runnel_sequence_prefill (sequence, tokens, N_PROMPT, chunk, use_cache, NULL,
-      NULL, NULL, cached, &error);
-  g_assert_no_error (error);
-  return sequence;
-}
-
-/* The reply and the logits behind it; @sequence is taken. */
-static GBytes *
-generate (RunnelSequence *sequence, double temperature, guint64 *proposed)
-{
-  g_autoptr (RunnelGenerationParams) params = runnel_generation_params_new ();
-  g_autoptr (RunnelGeneration) generation = NULL;
-  g_autoptr (GByteArray) all = g_byte_array_new ();
-  g_autoptr (GError) error = NULL;
-  RunnelGenerationStep step = { 0 };
-  RunnelDraftStats stats;
-  guint n_vocab = runnel_model_get_n_vocab (runnel_engine_get_model (
-          runnel_sequence_get_engine (sequence)));
-  g_autofree float *logits = g_new (float, n_vocab);
-
-  params->max_tokens = N_REPLY;
-  params->ignore_eos = TRUE;
-  params->sampler->temperature = temperature;
-  params->sampler->seed = SEED;
-  params->adaptive_drafts = FALSE;
-  generation = runnel_generation_new (sequence, params, &error);
-  g_assert_no_error (error);
-  while (!step.finished) {
-    runnel_generation_next (generation, &step, &error);
-    g_assert_no_error (error);
-    g_byte_array_append (all, (const guint8 *) step.tokens,
-        step.n_tokens * sizeof *step.tokens);
-  }
-  g_assert_cmpuint (all->len, ==, N_REPLY * sizeof (gint32));
-  runnel_sequence_compute_logits (runnel_generation_get_sequence (generation),
-      logits, n_vocab, &error);
-  g_assert_no_error (error);
-  g_byte_array_append (all, (const guint8 *) logits,
-      n_vocab * sizeof *logits);
-  runnel_generation_get_draft_stats (generation, &stats);
-  if (proposed != NULL)
-    *proposed = stats.proposed;
-  return g_byte_array_free_to_bytes (g_steal_pointer (&all));
+  return open_drafter (tiny_draft_write (&tiny));
 }
 
 static void
 test_replies (gconstpointer architecture)
 {
-  g_autoptr (RunnelEngine) engine = make_engine (architecture, 2);
+  g_auto (DraftFixture) f = draft_fixture_make (architecture);
 
   for (guint t = 0; t < 2; t++) {
-    g_autoptr (GBytes) plain
-        = generate (prefill (engine, NULL, 0, FALSE, NULL), t, NULL);
+    g_autoptr (RunnelGenerationParams) params = draft_fixture_make_params (t);
+    g_auto (DraftReply) plain = draft_fixture_generate_plain (&f, params);
 
     for (guint version = 1; version <= 2; version++)
       for (guint block = 2; block <= 16; block++) {
-        g_autoptr (RunnelDrafter) drafter
-            = make_drafter (engine, version, block);
-        guint64 proposed;
-        g_autoptr (GBytes) drafted = generate (
-            prefill (engine, drafter, block, FALSE, NULL), t, &proposed);
+        g_autoptr (RunnelDrafter) drafter = make_drafter (&f, version, block);
+        g_auto (DraftReply) drafted = draft_fixture_generate (&f,
+            draft_fixture_prefill (&f, drafter, block, FALSE, NULL), params);
 
         g_test_message ("version %u, block %u", version, block);
-        g_assert_true (g_bytes_equal (plain, drafted));
-        g_assert_cmpuint (proposed, >, 0);
+        draft_fixture_assert_same (&f, &plain, &drafted);
+        g_assert_cmpuint (drafted.stats.proposed, >, 0);
       }
   }
 }
@@ -198,12 +127,13 @@ append (RunnelSequence *sequence)
 static void
 test_states (void)
 {
-  g_autoptr (RunnelEngine) engine = make_engine ("qwen3", 2);
-  g_autoptr (RunnelDrafter) drafter = make_drafter (engine, 2, 8);
-  g_autoptr (RunnelSequence) whole = prefill (engine, drafter, 0, FALSE, NULL);
-  g_autoptr (RunnelSequence) parts = prefill (engine, drafter, 3, FALSE, NULL);
+  g_auto (DraftFixture) f = draft_fixture_make ("qwen3");
+  g_autoptr (RunnelDrafter) drafter = make_drafter (&f, 2, 8);
+  g_autoptr (RunnelSequence) whole
+      = draft_fixture_prefill (&f, drafter, 0, FALSE, NULL);
+  g_autoptr (RunnelSequence) parts
+      = draft_fixture_prefill (&f, drafter, 3, FALSE, NULL);
   g_autoptr (RunnelSequence) fork = NULL, loaded = NULL;
-  g_autoptr (GBytes) image = NULL;
   g_autoptr (GError) error = NULL;
   const RunnelProposal first = propose (whole);
   RunnelProposal longer;
@@ -219,77 +149,170 @@ test_states (void)
   append (whole);
   assert_guesses (whole, &longer);
 
-  image = runnel_sequence_serialize (fork, &error);
-  g_assert_no_error (error);
-  runnel_sequence_truncate (fork, N_PROMPT, &error);
+  loaded = draft_fixture_save_and_load (&f, fork, drafter);
+  assert_guesses (loaded, &longer);
+  runnel_sequence_truncate (fork, DRAFT_N_PROMPT, &error);
   g_assert_no_error (error);
   assert_guesses (fork, &first);
   assert_guesses (whole, &longer);
-  loaded = runnel_sequence_deserialize (engine, image, "image", &error);
-  g_assert_no_error (error);
-  runnel_sequence_attach (loaded, drafter, &error);
-  g_assert_no_error (error);
-  assert_guesses (loaded, &longer);
 }
 
 static void
 test_prefix_cache (void)
 {
-  g_autoptr (RunnelEngine) engine = make_engine ("llama", 2);
-  g_autoptr (RunnelDrafter) drafter = make_drafter (engine, 2, 8);
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  g_autoptr (RunnelDrafter) drafter = make_drafter (&f, 2, 8);
   gsize cached = 1;
-  g_autoptr (RunnelSequence) cold = prefill (engine, drafter, 0, TRUE,
-      &cached);
+  g_autoptr (RunnelSequence) cold
+      = draft_fixture_prefill (&f, drafter, 0, TRUE, &cached);
   const RunnelProposal guesses = propose (cold);
   g_autoptr (RunnelSequence) warm = NULL;
 
   g_assert_cmpuint (cached, ==, 0);
-  warm = prefill (engine, drafter, 0, TRUE, &cached);
+  warm = draft_fixture_prefill (&f, drafter, 0, TRUE, &cached);
   g_assert_cmpuint (cached, >, 0);
   assert_guesses (warm, &guesses);
+}
+
+/* ---- Files ----------------------------------------------------------------------- */
+
+static RunnelProposal
+propose_with (const DraftFixture *f, RunnelDrafter *drafter)
+{
+  g_autoptr (RunnelSequence) sequence
+      = draft_fixture_prefill (f, drafter, 0, FALSE, NULL);
+
+  return propose (sequence);
+}
+
+/* Of @source, which stays; its digests agree. */
+static char *
+write_package (const char *source, RunnelPackageType type)
+{
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  g_autoptr (GVariant) report = NULL;
+  g_autoptr (GError) error = NULL;
+  char *path = g_strdup_printf ("%s.runnel", source);
+
+  g_object_set (converter, "type", type, NULL);
+  report = runnel_converter_convert (converter, source, path, NULL, NULL,
+      NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (runnel_verify_file (path, NULL, NULL, NULL, &error));
+  g_assert_no_error (error);
+  return path;
+}
+
+/* Numbers and proposals of all packages of @source against those of itself.
+ * What is in half floats or codes is another draft, but one of that target. */
+static void
+check_packages (const DraftFixture *f, char *source,
+                const RunnelProposal *expected)
+{
+  static const RunnelPackageType types[] = { RUNNEL_PACKAGE_TYPE_SOURCE,
+    RUNNEL_PACKAGE_TYPE_F16, RUNNEL_PACKAGE_TYPE_INT8,
+    RUNNEL_PACKAGE_TYPE_INT4, RUNNEL_PACKAGE_TYPE_AUTO };
+  g_autoptr (RunnelModel) original = runnel_model_open (source,
+      RUNNEL_LOAD_MODE_READ, NULL);
+  const RunnelHyperparameters *hp = runnel_checkpoint_hyperparameters (
+      runnel_model_get_checkpoint (original));
+
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++) {
+    g_autofree char *path = write_package (source, types[i]);
+    g_autofree char *again = write_package (path, RUNNEL_PACKAGE_TYPE_SOURCE);
+    g_autoptr (RunnelModel) package = open_draft (g_steal_pointer (&path));
+    g_autoptr (RunnelDrafter) drafter
+        = runnel_dflash_drafter_new (package, NULL);
+    g_autoptr (RunnelDrafter) second
+        = open_drafter (g_steal_pointer (&again));
+    RunnelHyperparameters own = *runnel_checkpoint_hyperparameters (
+        runnel_model_get_checkpoint (package));
+    const RunnelProposal first = propose_with (f, drafter);
+    const RunnelProposal repeated = propose_with (f, second);
+
+    g_assert_cmpmem (&own, sizeof own, hp, sizeof *hp);
+    g_assert_cmpmem (first.tokens, first.n_tokens * sizeof (gint32),
+        repeated.tokens, repeated.n_tokens * sizeof (gint32));
+    if (types[i] == RUNNEL_PACKAGE_TYPE_SOURCE)
+      g_assert_cmpmem (first.tokens, first.n_tokens * sizeof (gint32),
+          expected->tokens, expected->n_tokens * sizeof (gint32));
+  }
+  tiny_draft_delete (source);
+  g_free (source);
+}
+
+static void
+test_files (void)
+{
+  g_auto (DraftFixture) f = draft_fixture_make ("qwen2");
+
+  for (guint version = 1; version <= 2; version++)
+    for (guint window = 0; window <= 12; window += 12) {
+      TinyDraft tiny = describe_draft (&f, version, 8);
+      g_autoptr (RunnelDrafter) gguf = NULL, folder = NULL;
+      RunnelProposal expected, other;
+
+      tiny.window = window;
+      gguf = open_drafter (tiny_draft_write (&tiny));
+      folder = open_drafter (tiny_draft_write_folder (&tiny));
+      expected = propose_with (&f, gguf);
+      other = propose_with (&f, folder);
+      g_assert_cmpuint (expected.n_tokens, ==, 7);
+      g_assert_cmpmem (expected.tokens, 7 * sizeof (gint32), other.tokens,
+          other.n_tokens * sizeof (gint32));
+      check_packages (&f, tiny_draft_write (&tiny), &expected);
+      check_packages (&f, tiny_draft_write_folder (&tiny), &expected);
+    }
 }
 
 /* ---- What does not belong together ----------------------------------------------- */
 
 static void
+assert_other_target (const DraftFixture *f, const TinyDraft *tiny,
+                     const char *what)
+{
+  g_autoptr (RunnelDrafter) drafter = open_drafter (tiny_draft_write (tiny));
+  g_autoptr (RunnelSequence) sequence
+      = runnel_sequence_new (f->engine, 0, NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_false (runnel_sequence_attach (sequence, drafter, &error));
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH);
+  g_assert_nonnull (strstr (error->message, what));
+  g_assert_nonnull (strstr (error->message, "for another model"));
+}
+
+static void
 test_other_target (void)
 {
-  g_autoptr (RunnelEngine) engine = make_engine ("llama", 2);
-  RunnelModel *target = runnel_engine_get_model (engine);
-  g_autoptr (RunnelModel) deep = make_draft (engine, 2, 8, 5);
-  const TinyDraft tiny = { 1, 8, 96, runnel_model_get_n_vocab (target), 1, 1 };
-  g_autofree char *path = tiny_draft_write (&tiny);
-  g_autoptr (RunnelModel) wide
-      = runnel_model_open (path, RUNNEL_LOAD_MODE_READ, NULL);
-  RunnelModel *drafts[] = { deep, wide };
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  TinyDraft tiny = describe_draft (&f, 2, 8);
 
-  g_unlink (path);
-  for (guint i = 0; i < 2; i++) {
-    g_autoptr (RunnelDrafter) drafter
-        = runnel_dflash_drafter_new (drafts[i], NULL);
-    g_autoptr (RunnelSequence) sequence
-        = runnel_sequence_new (engine, 0, NULL);
-    g_autoptr (GError) error = NULL;
-
-    g_assert_false (runnel_sequence_attach (sequence, drafter, &error));
-    g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH);
-    g_assert_nonnull (strstr (error->message, "for another model"));
-  }
+  tiny.tap = 5;
+  assert_other_target (&f, &tiny, "layer 5");
+  tiny = describe_draft (&f, 1, 8);
+  tiny.n_embd = 96;
+  assert_other_target (&f, &tiny, "width 96");
+  tiny = describe_draft (&f, 1, 8);
+  tiny.n_vocab += 1;
+  assert_other_target (&f, &tiny, "tokens");
 }
 
 static void
 test_no_model (void)
 {
-  g_autoptr (RunnelEngine) engine = make_engine ("llama", 2);
-  g_autoptr (RunnelModel) draft = make_draft (engine, 2, 8, 1);
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  const TinyDraft tiny = describe_draft (&f, 2, 8);
+  g_autoptr (RunnelModel) draft = open_draft (tiny_draft_write (&tiny));
   g_autoptr (GError) error = NULL;
 
-  g_assert_null (runnel_engine_get (draft, runnel_engine_get_backend (engine),
-      RUNNEL_KV_TYPE_F16, NULL, NULL, NULL, &error));
+  g_assert_null (runnel_engine_get (draft,
+          runnel_engine_get_backend (f.engine), RUNNEL_KV_TYPE_F16, NULL, NULL,
+          NULL, &error));
   g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_UNSUPPORTED);
   g_clear_error (&error);
-  g_assert_null (runnel_dflash_drafter_new (runnel_engine_get_model (engine),
-      &error));
+  g_assert_null (runnel_dflash_drafter_new (
+          runnel_engine_get_model (f.engine), &error));
   g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT);
 }
 
@@ -297,17 +320,20 @@ test_no_model (void)
 static void
 test_describe (void)
 {
-  g_autoptr (RunnelEngine) engine = make_engine ("llama", 2);
-  g_autoptr (RunnelModel) draft = make_draft (engine, 2, 6, 1);
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  const TinyDraft tiny = describe_draft (&f, 2, 6);
+  g_autoptr (RunnelModel) draft = open_draft (tiny_draft_write (&tiny));
   g_autoptr (GVariant) description = runnel_model_describe (draft);
   g_autoptr (GVariant) numbers = g_variant_lookup_value (description, "draft",
       G_VARIANT_TYPE_VARDICT);
   g_autoptr (GVariant) taps = NULL;
-  guint block_size, rank, tap;
+  guint block_size, mask, rank, tap;
 
   g_assert_nonnull (numbers);
   g_assert_true (g_variant_lookup (numbers, "block_size", "u", &block_size));
   g_assert_cmpuint (block_size, ==, 6);
+  g_assert_true (g_variant_lookup (numbers, "mask_token", "u", &mask));
+  g_assert_cmpuint (mask, ==, f.n_vocab - 1);
   g_assert_true (g_variant_lookup (numbers, "selector_rank", "u", &rank));
   g_assert_cmpuint (rank, >, 0);
   taps = g_variant_lookup_value (numbers, "taps", G_VARIANT_TYPE ("au"));
@@ -320,12 +346,13 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_message ("seed %u", SEED);
+  g_test_message ("seed %u", DRAFT_SEED);
   g_test_add_data_func ("/dflash/replies/llama", "llama", test_replies);
   g_test_add_data_func ("/dflash/replies/qwen2", "qwen2", test_replies);
   g_test_add_data_func ("/dflash/replies/qwen3", "qwen3", test_replies);
   g_test_add_func ("/dflash/states", test_states);
   g_test_add_func ("/dflash/prefix-cache", test_prefix_cache);
+  g_test_add_func ("/dflash/files", test_files);
   g_test_add_func ("/dflash/other-target", test_other_target);
   g_test_add_func ("/dflash/no-model", test_no_model);
   g_test_add_func ("/dflash/describe", test_describe);
