@@ -59,7 +59,10 @@ runnel_prompt_fit_get_type (void)
  *
  * The one place that applies a policy to a prompt. A prompt that fits goes in
  * whole. Of one that does not, truncate and shift keep the first @n_keep
- * tokens and the end, and leave a quarter of the context for the reply.
+ * tokens and the end, and leave at least a quarter of the context for the
+ * reply. What they drop is whole quarters, so that a conversation that grows
+ * turn by turn keeps its beginning for several turns, and the prefix cache
+ * finds it: only every few turns have to read everything again.
  *
  * Returns: %TRUE, or %FALSE with %RUNNEL_ERROR_CONTEXT_OVERFLOW, whose message
  *   has n_prompt and n_ctx, or %RUNNEL_ERROR_INVALID_ARGUMENT when @n_keep
@@ -75,6 +78,7 @@ runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
                                    GError **error)
 {
   const guint room = context_length - (context_length + 3) / 4;
+  gsize n_cut, n_dropped, step;
   gint32 *cut;
 
   g_return_val_if_fail (tokens != NULL || n_tokens == 0, FALSE);
@@ -108,12 +112,15 @@ runnel_overflow_policy_fit_prompt (RunnelOverflowPolicy policy, guint n_keep,
                  n_keep, room, context_length);
     return FALSE;
   }
-  cut = g_new (gint32, room);
+  step = MIN (MAX (context_length / 4, 1), room - n_keep);
+  n_dropped = (n_tokens - room + step - 1) / step * step;
+  n_cut = n_tokens - n_dropped;
+  cut = g_new (gint32, n_cut);
   memcpy (cut, tokens, n_keep * sizeof *cut);
-  memcpy (cut + n_keep, tokens + n_tokens - (room - n_keep),
-          (room - n_keep) * sizeof *cut);
+  memcpy (cut + n_keep, tokens + n_keep + n_dropped,
+      (n_cut - n_keep) * sizeof *cut);
   *ret_fit = RUNNEL_PROMPT_FIT_CUT;
   *ret_tokens = cut;
-  *ret_n_tokens = room;
+  *ret_n_tokens = n_cut;
   return TRUE;
 }

@@ -42,7 +42,9 @@ check_fit (RunnelOverflowPolicy policy, guint n_keep, gsize n)
     g_assert_null (cut);
   } else {
     g_assert_cmpint (fit, ==, RUNNEL_PROMPT_FIT_CUT);
-    g_assert_cmpuint (n_cut, ==, CONTEXT * 3 / 4);
+    g_assert_cmpuint (n_cut, <=, CONTEXT * 3 / 4);
+    g_assert_cmpuint (n_cut, >, n_keep);
+    g_assert_cmpuint (n_cut + CONTEXT / 4, >, CONTEXT * 3 / 4);
     for (gsize i = 0; i < n_cut; i++)
       g_assert_cmpint (cut[i], ==, i < n_keep ? i : n - n_cut + i);
   }
@@ -55,6 +57,31 @@ test_fit (void)
     for (guint n_keep = 0; n_keep < CONTEXT * 3 / 4; n_keep += 15)
       for (gsize n = 0; n <= 200; n++)
         check_fit ((RunnelOverflowPolicy) policy, n_keep, n);
+}
+
+/* As a prompt grows token by token, its cut begins anew only once in a quarter
+ * of the context: what the prefix cache holds goes on being its beginning. */
+static void
+test_growing (void)
+{
+  gint32 tokens[10 * CONTEXT];
+  guint n_beginnings = 0;
+  gint32 beginning = 0;
+
+  for (int i = 0; i < 10 * CONTEXT; i++)
+    tokens[i] = i;
+  for (gsize n = CONTEXT + 1; n <= 10 * CONTEXT; n++) {
+    g_autofree gint32 *cut = NULL;
+    RunnelPromptFit fit;
+    gsize n_cut;
+
+    g_assert_true (runnel_overflow_policy_fit_prompt (
+        RUNNEL_OVERFLOW_POLICY_SHIFT, 4, CONTEXT, tokens, n, &fit, &cut,
+        &n_cut, NULL));
+    n_beginnings += cut[4] != beginning;
+    beginning = cut[4];
+  }
+  g_assert_cmpuint (n_beginnings, ==, 9 * CONTEXT / (CONTEXT / 4));
 }
 
 static void
@@ -82,6 +109,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/overflow-policy/fit", test_fit);
+  g_test_add_func ("/overflow-policy/growing", test_growing);
   g_test_add_func ("/overflow-policy/keep-too-much", test_keep_too_much);
   return g_test_run ();
 }
