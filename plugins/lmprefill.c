@@ -40,7 +40,7 @@ GST_DEBUG_CATEGORY_STATIC (lm_prefill_debug);
 #define GST_CAT_DEFAULT lm_prefill_debug
 
 #define DEFAULT_CHUNK 128
-#define DEFAULT_CACHE_BUDGET (256 * 1024 * 1024)
+#define DEFAULT_CACHE_BUDGET (64 * 1024 * 1024)
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
     GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_LM_CAPS_TOKENS));

@@ -12,7 +12,7 @@
 #include "forward.h"
 #include "model-private.h"
 
-#define DEFAULT_CACHE_BUDGET (G_GUINT64_CONSTANT (256) << 20)
+#define DEFAULT_CACHE_BUDGET (G_GUINT64_CONSTANT (64) << 20)
 
 struct _RunnelEngine {
   GObject parent_instance;
@@ -347,7 +347,7 @@ runnel_engine_get_max_memory (RunnelEngine *self)
  * @self: an engine
  * @bytes: what the prefix cache may keep; 0 turns it off and empties it
  *
- * Limits the pages that the prefix cache keeps alive. The default is 256 MiB.
+ * Limits the pages that the prefix cache keeps alive. The default is 64 MiB.
  *
  * Since: 0.1
  */
