@@ -1,7 +1,7 @@
 # Runnel: small language models on the device, as GStreamer pipelines.
 # Copyright (C) 2026 The Runnel developers
 # SPDX-License-Identifier: MIT
-"""The engines beside Runnel, each in a process of its own.
+"""The engines of the race, each in a process of its own.
 
 A worker loads one model and answers lines of JSON on stdin with lines of JSON
 on stdout. It is this file run as a program:
@@ -12,7 +12,8 @@ Requests: {"op": "prefill", "tokens": [...], "marks": [512, ...]} from an empty
 context gives the seconds to each mark; {"op": "decode", "depth": n, "tokens":
 [...]} cuts the context down (or fills it up) to n tokens and gives the seconds
 that the tokens take one by one; {"op": "memory"} gives the peak of the
-resident size above that of the interpreter before the engine was loaded.
+resident size above that of the interpreter before the engine was loaded;
+{"op": "limits"} gives the bytes a second that Runnel's threads read at best.
 """
 
 import ctypes
@@ -22,6 +23,72 @@ import sys
 import time
 
 CHUNK = 512
+
+
+class Runnel:
+    """Runnel through its C API, called as llama.cpp is."""
+
+    def __init__(self, path, threads, context):
+        self.started = time.perf_counter()
+        self.api = ctypes.CDLL("librunnel-1.0.so.0")
+        for function in (
+            "backend_get", "model_open", "engine_get", "sequence_new",
+        ):
+            getattr(self.api, f"runnel_{function}").restype = ctypes.c_void_p
+        none = ctypes.c_void_p(None)
+        self.error = ctypes.byref(ctypes.c_void_p(None))
+        self.backend = ctypes.c_void_p(
+            self.api.runnel_backend_get(b"cpu", threads, none, self.error)
+        )
+        model = self.check(self.api.runnel_model_open(path.encode(), 0, self.error))
+        engine = self.check(
+            self.api.runnel_engine_get(
+                model, self.backend, 0, none, none, none, self.error
+            )
+        )
+        self.sequence = self.check(
+            self.api.runnel_sequence_new(engine, context, self.error)
+        )
+        n_vocab = self.api.runnel_model_get_n_vocab(model)
+        self.logits = (ctypes.c_float * n_vocab)()
+
+    @staticmethod
+    def check(result):
+        if not result:
+            sys.exit("peers: Runnel refused")
+        return ctypes.c_void_p(result)
+
+    def forward(self, tokens):
+        array = (ctypes.c_int32 * len(tokens))(*tokens)
+        none, count = ctypes.c_void_p(None), ctypes.c_size_t(len(tokens))
+        row = self.logits, ctypes.c_size_t(len(self.logits))
+        if len(tokens) == 1:
+            self.check(
+                self.api.runnel_sequence_forward(
+                    self.sequence, array, count, *row, self.error
+                )
+            )
+            return
+        self.check(
+            self.api.runnel_sequence_prefill(
+                self.sequence, array, count, 0, 0, none, none, none, none, self.error
+            )
+        )
+        self.check(
+            self.api.runnel_sequence_compute_logits(self.sequence, *row, self.error)
+        )
+
+    def truncate(self, length):
+        self.check(
+            self.api.runnel_sequence_truncate(self.sequence, length, self.error)
+        )
+
+    def measure_limits(self):
+        limits = [ctypes.c_double() for _ in range(3)]
+        self.api.runnel_backend_measure_limits(
+            self.backend, *map(ctypes.byref, limits)
+        )
+        return limits[0].value
 
 
 class LlamaCpp:
@@ -85,7 +152,7 @@ class Mnn:
             self.engine._c_obj.erase_history(length, have)
 
 
-ENGINES = {"llama.cpp": LlamaCpp, "MNN": Mnn}
+ENGINES = {"Runnel": Runnel, "llama.cpp": LlamaCpp, "MNN": Mnn}
 
 
 def status_kib(field):
@@ -141,6 +208,8 @@ def main():
             length, answer["seconds"] = decode(engine, length, request)
         elif request["op"] == "memory":
             answer["bytes"] = (status_kib("VmHWM") - before) * 1024
+        elif request["op"] == "limits":
+            answer["bytes"] = engine.measure_limits()
         elif request["op"] == "first_token":
             engine.forward(request["tokens"])
             answer["seconds"] = time.perf_counter() - engine.started

@@ -4,9 +4,9 @@
 # SPDX-License-Identifier: MIT
 """Runnel beside llama.cpp and MNN: the same weights and threads, one run.
 
-Rounds of all engines alternate, so that what the machine does to one it does
-to the others; a ratio is that of a round against the better of the others in
-that round, and its median and spread are over the rounds. Run by `./dev bench
+All engines are loaded and take turns, so that what the machine does to one it
+does to the others; a ratio is that of a round against the better of the others
+in that round, and its median and spread are over the rounds. Run by `./dev bench
 peers`, which makes the virtual environment that holds the other engines.
 """
 
@@ -57,25 +57,22 @@ class Contender:
     def __init__(self, name, engine, path):
         self.name, self.engine, self.path = name, engine, str(path)
 
-    def start(self, options, threads):
+    def start(self, options, threads, tokens):
+        """Loads, and once round for what only the first time costs."""
         context = max(options.pp + [d + DECODED for d in options.depths]) + 8
         self.worker = Worker(self.engine, self.path, threads, context)
+        self.worker.ask(op="decode", depth=0, fill=[], tokens=tokens[:8])
 
-    def round(self, options, rng, threads):
+    def prefill(self, options, tokens):
         """{test: tokens/s}"""
-        longest = max(options.pp + options.depths)
-        tokens = [rng.randrange(options.n_vocab) for _ in range(longest + DECODED)]
-        seconds = self.worker.ask(op="prefill", tokens=tokens, marks=options.pp)
-        speeds = {
-            f"pp{n}": n / s for n, s in zip(options.pp, seconds["seconds"])
-        }
-        # The deep ones from what the prompt left, then back to the start.
-        for depth in sorted(options.depths, reverse=True):
-            seconds = self.worker.ask(
-                op="decode", depth=depth, fill=tokens, tokens=tokens[-DECODED:]
-            )
-            speeds[f"tg at {depth}"] = DECODED / seconds["seconds"]
-        return speeds
+        answer = self.worker.ask(op="prefill", tokens=tokens, marks=options.pp)
+        return {f"pp{n}": n / s for n, s in zip(options.pp, answer["seconds"])}
+
+    def decode(self, depth, tokens):
+        answer = self.worker.ask(
+            op="decode", depth=depth, fill=tokens, tokens=tokens[-DECODED:]
+        )
+        return {f"tg at {depth}": DECODED / answer["seconds"]}
 
     def stop(self):
         self.worker.close()
@@ -102,31 +99,22 @@ class Contender:
 
 
 class Runnel(Contender):
-    def start(self, options, threads):
-        pass
+    """Raced as a library like the others; memory and the time to the first
+    token are those of the whole command."""
 
-    def stop(self):
-        pass
+    def __init__(self, name, path, program):
+        super().__init__(name, "Runnel", path)
+        self.program = program
 
-    def run(self, options, *arguments):
-        command = [self.engine, "bench", "--json", "--repeats", "1"]
-        command += ["--model", self.path, *map(str, arguments)]
+    def measure_limits(self):
+        """Bytes/s that its threads read at best, at this moment."""
+        return self.worker.ask(op="limits")["bytes"]
+
+    def run(self, *arguments):
+        command = [self.program, *arguments[:1], "--model", self.path]
+        command += [*map(str, arguments[1:]), "--json"]
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
         return json.loads(output)
-
-    def round(self, options, rng, threads):
-        output = self.run(
-            options, "--no-children", "--threads", threads, "--seed", options.seed,
-            "--pp", ",".join(map(str, options.pp)), "--tg", DECODED,
-            "--depths", ",".join(map(str, options.depths)),
-        )
-        speeds = {}
-        for result in output["results"]:
-            if result["test"].startswith("pp"):
-                speeds[result["test"]] = result["median"]
-            elif result["test"].startswith("tg"):
-                speeds[f"tg at {result['depth']}"] = result["median"]
-        return speeds
 
     def measure_memory(self, threads, context, n_vocab, kv_type="f16"):
         """Peak of a process that fills the context, as the kernel says; it
@@ -135,7 +123,7 @@ class Runnel(Contender):
         rng = random.Random(1)
         drawn = [str(rng.randrange(n_vocab)) for _ in range(context - 1)]
         command = [
-            self.engine, "logits", "--model", self.path, "--threads", str(threads),
+            self.program, "logits", "--model", self.path, "--threads", str(threads),
             "--kv-type", kv_type, "--top", "1", "--ids", ",".join(drawn),
         ]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -145,9 +133,12 @@ class Runnel(Contender):
         return usage.ru_maxrss * 1024
 
     def first_token(self, threads, n_vocab):
-        output = self.run(None, "--threads", threads, "--pp", 8, "--tg", 1,
-                          "--depths", 0)
+        output = self.run("bench", "--repeats", 1, "--threads", threads,
+                          "--pp", 8, "--tg", 1, "--depths", 0)
         return output["first_token_ms"]["median"] / 1000
+
+    def tensor_bytes(self):
+        return self.run("inspect")["tensor_bytes"]
 
 
 def machine():
@@ -211,7 +202,7 @@ def prepare(options, model, folder):
             stdout=subprocess.DEVNULL,
         )
     return [
-        Runnel("Runnel", runnel, package),
+        Runnel("Runnel", package, runnel),
         Contender("llama.cpp Q4_0", "llama.cpp", q4_0),
         Contender("llama.cpp Q4_1", "llama.cpp", q4_1),
         Contender("MNN 4-bit", "MNN", mnn / "config.json"),
@@ -219,29 +210,44 @@ def prepare(options, model, folder):
 
 
 def race(options, contenders, threads):
-    """{test: [{contender: tokens/s} of a round, ...]}"""
+    """{test: [{contender: tokens/s} of a round, ...]}, [bytes/s of a round]"""
     rng = random.Random(options.seed)
-    for contender in contenders:
-        contender.start(options, threads)
+    longest = max(options.pp + options.depths) + DECODED
+    tokens = [rng.randrange(options.n_vocab) for _ in range(longest)]
     tests = {}
-    for number in range(options.rounds):
+
+    def take_turns(number, measure):
         for contender in contenders:
-            for test, speed in contender.round(options, rng, threads).items():
+            for test, speed in measure(contender).items():
                 rounds = tests.setdefault(test, [])
                 if len(rounds) <= number:
                     rounds.append({})
                 rounds[number][contender.name] = speed
-        note(f"{threads} threads, round {number + 1} of {options.rounds}")
+
+    for contender in contenders:
+        contender.start(options, threads, tokens)
+    for number in range(options.rounds):
+        take_turns(number, lambda c: c.prefill(options, tokens))
+        note(f"{threads} threads, prefill {number + 1} of {options.rounds}")
+    # The context is filled once; from there on it is only cut.
+    for depth in sorted(options.depths, reverse=True):
+        for contender in contenders:
+            contender.decode(depth, tokens)
+        limits = []
+        for number in range(options.rounds):
+            limits.append(contenders[0].measure_limits())
+            take_turns(number, lambda c: c.decode(depth, tokens))
+        note(f"{threads} threads, decode at {depth}")
     for contender in contenders:
         contender.stop()
-    return tests
+    return tests, limits
 
 
-def summarise(threads, test, rounds):
+def summarise(threads, test, rounds, limits, tensor_bytes):
     names = list(rounds[0])
     ours, others = names[0], names[1:]
     ratios = [r[ours] / max(r[name] for name in others) for r in rounds]
-    return {
+    row = {
         "threads": threads,
         "test": test,
         "speeds": {n: statistics.median(r[n] for r in rounds) for n in names},
@@ -249,6 +255,11 @@ def summarise(threads, test, rounds):
         "ratio_min": min(ratios),
         "ratio_max": max(ratios),
     }
+    if test == "tg at 0":
+        row["bandwidth_share"] = statistics.median(
+            r[ours] * tensor_bytes / limit for r, limit in zip(rounds, limits)
+        )
+    return row
 
 
 def measure_sizes(options, contenders, threads):
@@ -291,6 +302,10 @@ def table(result):
             f"| {row['threads']} | {row['test']} | {speeds} | {row['ratio']:.2f} "
             f"({row['ratio_min']:.2f} – {row['ratio_max']:.2f}) |"
         )
+    for row in result["rows"]:
+        if "bandwidth_share" in row:
+            lines += ["", f"With {row['threads']} threads Runnel reads its weights at "
+                      f"{row['bandwidth_share']:.0%} of the bandwidth measured beside."]
     for row in result["sizes"]["memory"]:
         peaks = ", ".join(f"{n} {b / 1e6:.0f}" for n, b in row["peak_bytes"].items())
         lines += ["", f"Peak memory at context {row['context']}, in MB: {peaks}."]
@@ -370,8 +385,11 @@ def main():
         contenders = prepare(options, model, options.files / model)
         rows = []
         for threads in options.threads:
-            for test, rounds in race(options, contenders, threads).items():
-                rows.append(summarise(threads, test, rounds))
+            tests, limits = race(options, contenders, threads)
+            for test, rounds in tests.items():
+                rows.append(summarise(
+                    threads, test, rounds, limits, contenders[0].tensor_bytes()
+                ))
         sizes = measure_sizes(options, contenders, max(options.threads))
         results.append({"model": model, "rows": rows, "sizes": sizes})
     facts = {
