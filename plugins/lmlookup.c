@@ -31,8 +31,8 @@
 GST_DEBUG_CATEGORY_STATIC (lm_lookup_debug);
 #define GST_CAT_DEFAULT lm_lookup_debug
 
-#define DEFAULT_NGRAM_MIN 2
-#define DEFAULT_NGRAM_MAX 8
+#define DEFAULT_NGRAM_MIN 1
+#define DEFAULT_NGRAM_MAX 16
 #define DEFAULT_LOOKUP_MAX RUNNEL_MAX_DRAFT
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",

@@ -139,12 +139,14 @@ get_pass_cost (const RunnelDraftController *self, guint n_rows)
   return below + MAX (slope, 0.0) * (n_rows - low);
 }
 
-/* Before anything is known of it, a grade is believed a little more than the
- * one below it; and the next guess is believed like the one before it. */
+/* Before anything is known of it, a grade is believed more than the one below
+ * it; and the next guess is believed like the one before it. */
 static double
 get_first_belief (guint grade)
 {
-  return 0.5 + 0.1 * grade;
+  static const double beliefs[RUNNEL_DRAFT_GRADES] = { 0.3, 0.6, 0.8, 0.95 };
+
+  return beliefs[grade];
 }
 
 /* The best number of guesses up to @max: tokens over time, against one token

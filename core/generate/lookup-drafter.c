@@ -18,14 +18,18 @@
 #define NO_POSITION G_MAXUINT32
 #define MIN_BUCKETS 256
 /* Positions of a chain that a proposal looks at. */
-#define MAX_TRIES 64
+#define MAX_TRIES 256
+/* A match of so many tokens is a copy. */
+#define COPY_LENGTH 4
 
 /**
  * RunnelLookupDrafter:
  *
  * Proposes what followed the longest n-gram, ending at the last token, that
- * stands earlier in the sequence; the latest one of several. It needs no model
- * and costs next to nothing where nothing matches.
+ * stands earlier in the sequence; of several the latest one, or of short ones
+ * the first behind what was copied before: who repeats a text goes through it
+ * from its beginning to its end. It needs no model and costs next to nothing
+ * where nothing matches.
  *
  * Since: 0.1
  */
@@ -48,6 +52,7 @@ struct _LookupState {
   GArray *previous;  /* guint32: of each position, the next in its chain */
   guint32 *heads;    /* [n_buckets]: the newest position of a chain */
   guint n_buckets;   /* a power of two */
+  guint copied;      /* end of the last match that was a copy; 0: none */
 };
 
 G_DEFINE_FINAL_TYPE (LookupState, lookup_state, RUNNEL_TYPE_DRAFT_STATE)
@@ -158,6 +163,7 @@ lookup_state_fork (RunnelDraftState *state)
                        self->previous->len);
   g_free (fork->heads);
   fork->n_buckets = self->n_buckets;
+  fork->copied = self->copied;
   fork->heads =
     g_memdup2 (self->heads, self->n_buckets * sizeof *self->heads);
   return RUNNEL_DRAFT_STATE (fork);
@@ -173,6 +179,16 @@ match_length (const gint32 *tokens, guint end, const gint32 *tail_end,
   while (n < max && n < end && tokens[end - 1 - n] == tail_end[-1 - (gint) n])
     n++;
   return n;
+}
+
+/* Whether a match of @n tokens is better than the @best so far, which is a
+ * later one. */
+static gboolean
+is_better (const LookupState *self, guint n, guint end, guint best)
+{
+  return n > best ||
+         (n == best && n < COPY_LENGTH && self->copied > 0 &&
+          end > self->copied);
 }
 
 /* The end of the longest match of the last tokens of @tail, and its length;
@@ -194,7 +210,7 @@ find_match (LookupState *self, const gint32 *tail, guint n_tail,
     const guint n =
       match_length (get_tokens (self), position + 1, tail_end, n_tail);
 
-    if (n > best) {
+    if (is_better (self, n, position + 1, best)) {
       best = n;
       *ret_end = position + 1;
     }
@@ -221,14 +237,13 @@ copy_following (LookupState *self, guint end, gint32 anchor, guint n,
   proposal->n_tokens = n;
 }
 
-/* Longer matches are right more often: grades are lengths of min, min + 1,
- * the next two, and more. */
+/* Longer matches are right more often: in replies that repeat their prompt
+ * those of one token about every second time, those of nine or more 19 times
+ * of 20. */
 static guint
-get_grade (const LookupState *self, guint length)
+get_grade (guint length)
 {
-  const guint more = length - self->min_ngram;
-
-  return more < 2 ? more : more < 4 ? 2 : 3;
+  return length < 2 ? 0 : length < COPY_LENGTH ? 1 : length < 9 ? 2 : 3;
 }
 
 static gboolean
@@ -247,9 +262,11 @@ lookup_state_propose (RunnelDraftState *state,
   length = find_match (self, tail, n_before + 1, &end);
   if (length == 0)
     return TRUE;
+  if (length >= COPY_LENGTH)
+    self->copied = end;
   copy_following (self, end, request->anchor,
                   MIN (request->max_tokens, self->max_draft), proposal);
-  proposal->grade = get_grade (self, length);
+  proposal->grade = get_grade (length);
   return TRUE;
 }
 

@@ -422,7 +422,7 @@ main (int argc, char **argv)
                    : NULL;
   if (engine == NULL)
     g_error ("%s", error->message);
-  lookup = runnel_lookup_drafter_new (2, 8, RUNNEL_MAX_DRAFT, NULL);
+  lookup = runnel_lookup_drafter_new (1, 16, RUNNEL_MAX_DRAFT, NULL);
 
   printf ("%s, kernels %s, %d threads, %s time, replies of up to %d tokens; "
           "tokens/s plain and drafted,\nspeed-up of all and of the worst "

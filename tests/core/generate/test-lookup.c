@@ -13,6 +13,7 @@
 #define SEED 20261201
 #define MIN_NGRAM 2
 #define MAX_NGRAM 5
+#define COPY_LENGTH 4
 
 /* A state of its own: lookup needs no engine. */
 static RunnelDraftState *
@@ -54,9 +55,11 @@ match (const GArray *tokens, guint end)
   return n;
 }
 
-/* The longest match of the tail, the latest of several, and what follows. */
+/* The longest match of the tail, the latest of several, or of short ones the
+ * first behind what was copied before; and what follows. */
 static void
-check (RunnelDraftState *state, const GArray *fed, gint32 anchor, guint max)
+check (RunnelDraftState *state, const GArray *fed, gint32 anchor, guint max,
+       guint *copied)
 {
   g_autoptr (GArray) tokens = g_array_copy ((GArray *) fed);
   RunnelProposal proposal = propose (state, anchor, max);
@@ -72,6 +75,11 @@ check (RunnelDraftState *state, const GArray *fed, gint32 anchor, guint max)
     g_assert_cmpuint (proposal.n_tokens, ==, 0);
     return;
   }
+  for (guint i = end; best < COPY_LENGTH && *copied > 0 && i > *copied; i--)
+    if (match (tokens, i) == best)
+      end = i;
+  if (best >= COPY_LENGTH)
+    *copied = end;
   g_assert_cmpuint (proposal.n_tokens, ==, max);
   for (guint i = 0; i < max; i++) {
     g_assert_cmpint (proposal.tokens[i], ==,
@@ -89,6 +97,7 @@ test_against_search (void)
   g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
   RunnelDraftState *state = state_new (MIN_NGRAM, MAX_NGRAM, 15);
   g_autoptr (GArray) fed = g_array_new (FALSE, FALSE, sizeof (gint32));
+  guint copied = 0;
 
   for (guint round = 0; round < 2000; round++) {
     gint32 piece[8];
@@ -99,7 +108,7 @@ test_against_search (void)
     feed (state, piece, n);
     g_array_append_vals (fed, piece, n);
     check (state, fed, g_rand_int_range (rand, 0, 12),
-           g_rand_int_range (rand, 1, 16));
+           g_rand_int_range (rand, 1, 16), &copied);
     if (fed->len > 600 || (fed->len > 4 && g_rand_int_range (rand, 0, 4) == 0)) {
       const guint keep = fed->len > 600
                            ? 100
@@ -153,6 +162,23 @@ test_repeating (void)
   g_object_unref (state);
 }
 
+/* A list is gone through from its beginning to its end: after a copy its next
+ * lines are meant, not its last. */
+static void
+test_order (void)
+{
+  RunnelDraftState *state = state_new (1, 8, 15);
+  const gint32 list[] = { 5, 10, 11, 12, 13, 5, 20, 21, 5, 30, 31, 7 };
+
+  feed (state, list, G_N_ELEMENTS (list));
+  g_assert_cmpint (propose (state, 5, 1).tokens[0], ==, 30);
+  feed (state, list, 4);
+  g_assert_cmpint (propose (state, 13, 1).tokens[0], ==, 5);
+  feed (state, (gint32[]){ 13, 8 }, 2);
+  g_assert_cmpint (propose (state, 5, 1).tokens[0], ==, 20);
+  g_object_unref (state);
+}
+
 static void
 test_refused (void)
 {
@@ -176,6 +202,7 @@ main (int argc, char **argv)
   g_test_add_func ("/lookup/against-search", test_against_search);
   g_test_add_func ("/lookup/memory", test_memory);
   g_test_add_func ("/lookup/repeating", test_repeating);
+  g_test_add_func ("/lookup/order", test_order);
   g_test_add_func ("/lookup/refused", test_refused);
   return g_test_run ();
 }
