@@ -114,28 +114,42 @@ find_measured (const RunnelDraftController *self, guint n_rows, gint direction)
   return 0;
 }
 
-/* Of a pass: between measured ones as on a line, and beyond them as steep as
- * the steeper of the way to the last and the mean. Of few measurements the
- * good side is believed, or they would not become more. */
+/* How much dearer each row made the passes before that of @low rows, which was
+ * measured like one before it; @steeper: as far as a single step shows or, if
+ * that is more, the mean of all. */
+static double
+get_slope_below (const RunnelDraftController *self, guint low, gboolean steeper)
+{
+  const guint before = find_measured (self, low - 1, -1);
+  const double below = get_measured (self, low, ASSUMED_ROW);
+  const double step =
+    (below - get_measured (self, before, ASSUMED_ROW)) / (low - before);
+  const double mean = (below - get_cost (&self->costs.rows[1])) / (low - 1);
+
+  return steeper ? MAX (step, mean) : step;
+}
+
+/* Of a pass: between measured ones as on a line, or as below the lower one if
+ * that is less: rows come at a step where a kernel takes no more of them. And
+ * beyond them as steep as the steeper of the way to the last and the mean. Of
+ * few measurements the good side is believed, or they would not become
+ * more. */
 static double
 get_pass_cost (const RunnelDraftController *self, guint n_rows)
 {
   const double plain = get_cost (&self->costs.rows[1]);
   const guint low = find_measured (self, n_rows, -1);
   const guint high = find_measured (self, n_rows, 1);
-  const guint before = find_measured (self, low - 1, -1);
   const double below = get_measured (self, low, ASSUMED_ROW);
   double slope = ASSUMED_ROW * plain;
 
   if (low == n_rows)
     return below;
+  if (low > 1)
+    slope = get_slope_below (self, low, high == 0);
   if (high > 0)
-    slope =
-      (get_measured (self, high, ASSUMED_ROW) - below) / (high - low);
-  else if (before > 0)
-    slope = MAX ((below - get_measured (self, before, ASSUMED_ROW)) /
-                   (low - before),
-                 (below - plain) / (low - 1));
+    slope = MIN (slope, (get_measured (self, high, ASSUMED_ROW) - below) /
+                          (high - low));
   return below + MAX (slope, 0.0) * (n_rows - low);
 }
 
