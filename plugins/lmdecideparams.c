@@ -129,7 +129,8 @@ gst_lm_decide_params_install (GObjectClass *klass)
   g_object_class_install_property (klass, GST_LM_DECIDE_LAYOUT,
       g_param_spec_enum ("layout", "Layout",
           "Without a head: whether the model sees the options before it "
-          "decides", RUNNEL_TYPE_DECISION_LAYOUT, DEFAULT_LAYOUT, flags));
+          "decides; static: they stand before the state, and are read once "
+          "for all states (also with a head of the isolated form)", RUNNEL_TYPE_DECISION_LAYOUT, DEFAULT_LAYOUT, flags));
   g_object_class_install_property (klass, GST_LM_DECIDE_USE_PRIOR,
       g_param_spec_boolean ("use-prior", "Use prior",
           "Without a head: subtract what an option scores behind a text that "

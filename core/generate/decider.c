@@ -14,6 +14,7 @@
 #include "decision-private.h"
 #include "elementary.h"
 #include "head-rows.h"
+#include "label-rows.h"
 #include "option-rows.h"
 #include "question-private.h"
 #include "question-turn.h"
@@ -26,8 +27,10 @@
 
 /* A question, and what of it does not depend on the state. */
 typedef struct {
-  RunnelQuestionTurn *turn;
+  RunnelQuestionTurn *turn;  /* without a head */
+  RunnelHeadPrompt *prompt;  /* with one of the isolated form */
   double *priors;            /* [n], canonical order; NULL: not known yet */
+  RunnelStaticOptions *fixed;   /* of the static layout; NULL: not kept */
 } Prepared;
 
 struct _RunnelDecider {
@@ -54,6 +57,8 @@ runnel_decision_layout_get_type (void)
     { RUNNEL_DECISION_LAYOUT_SHOWN, "RUNNEL_DECISION_LAYOUT_SHOWN", "shown" },
     { RUNNEL_DECISION_LAYOUT_HIDDEN, "RUNNEL_DECISION_LAYOUT_HIDDEN",
       "hidden" },
+    { RUNNEL_DECISION_LAYOUT_STATIC, "RUNNEL_DECISION_LAYOUT_STATIC",
+      "static" },
     { 0, NULL, NULL },
   };
 
@@ -69,6 +74,8 @@ prepared_free (gpointer data)
   Prepared *prepared = data;
 
   runnel_question_turn_free (prepared->turn);
+  runnel_head_prompt_free (prepared->prompt);
+  runnel_static_options_free (prepared->fixed);
   g_free (prepared->priors);
   g_free (prepared);
 }
@@ -356,99 +363,76 @@ prepare (RunnelDecider *self, RunnelQuestion *question, GError **error)
 {
   g_autofree char *key = runnel_question_make_key (question);
   Prepared *prepared = g_hash_table_lookup (self->prepared, key);
-  RunnelQuestionTurn *turn;
+  RunnelModel *model = runnel_engine_get_model (self->engine);
+  RunnelQuestionTurn *turn = NULL;
+  RunnelHeadPrompt *prompt = NULL;
 
   if (prepared != NULL)
     return prepared;
-  turn = runnel_question_turn_new (runnel_engine_get_model (self->engine),
-      question, error);
-  if (turn == NULL)
+  if (self->head != NULL)
+    prompt = runnel_head_prompt_new_isolated (self->head, model, question,
+        error);
+  else
+    turn = runnel_question_turn_new (model, question, error);
+  if (turn == NULL && prompt == NULL)
     return NULL;
   if (g_hash_table_size (self->prepared) >= MAX_PREPARED)
     g_hash_table_remove_all (self->prepared);
   prepared = g_new0 (Prepared, 1);
   prepared->turn = turn;
+  prepared->prompt = prompt;
   g_hash_table_insert (self->prepared, g_steal_pointer (&key), prepared);
   return prepared;
 }
 
-/* ---- Without a head ------------------------------------------------------ */
-
-/* Rows behind the state, in the worst case. */
+/* Makes room for the options of @prepared, if they are to be kept at all. */
 static gboolean
-check_room (RunnelDecider *self, RunnelSequence *state,
-            RunnelQuestion *question, const RunnelQuestionTurn *turn,
-            GError **error)
+make_room (RunnelDecider *self, Prepared *prepared)
 {
-  const guint *order = runnel_question_get_order (question);
-  guint64 room = runnel_sequence_get_context_length (state)
-      - runnel_sequence_get_length (state);
-  guint64 shown = turn->before.n + turn->after.n;
-  guint longest = 0;
+  guint64 budget = runnel_engine_get_cache_budget (self->engine);
+  guint64 own = runnel_sequence_get_kv_bytes (prepared->fixed->sequence);
+  guint64 others = 0;
+  GHashTableIter iter;
+  gpointer value;
 
-  for (guint i = 0; i < turn->n; i++) {
-    if (self->layout == RUNNEL_DECISION_LAYOUT_SHOWN)
-      shown += turn->shown[i].n;
-    if (turn->labels[i].n > turn->labels[longest].n)
-      longest = i;
-  }
-  if (shown + turn->labels[longest].n <= room)
-    return TRUE;
-  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_CONTEXT_OVERFLOW,
-      "question '%s': instructions and options of %" G_GUINT64_FORMAT
-      " tokens and the longest option, '%.40s', of %u are over the %"
-      G_GUINT64_FORMAT " that the state leaves of the context; shorten them, "
-      "ask with fewer options or raise context-length",
-      runnel_question_get_id (question), shown,
-      runnel_question_get_label (question, order[longest]),
-      turn->labels[longest].n, room);
-  return FALSE;
-}
-
-static void
-clear_forks (RunnelSequence **forks, guint n)
-{
-  for (guint i = 0; i < n; i++)
-    g_clear_object (&forks[i]);
-}
-
-/* The options side by side behind @base, which none of them changes. */
-static RunnelSequence *
-show_options (RunnelOptionRows *rows, RunnelSequence *base,
-              const RunnelTokenRun *options, guint n, GError **error)
-{
-  g_autofree RunnelSequence **forks = g_new0 (RunnelSequence *, n);
-  RunnelSequence *joined;
-
-  if (!runnel_option_rows_fork (rows, base, options, n, forks, error))
-    return NULL;
-  joined = runnel_sequence_join (forks, n, runnel_sequence_get_length (base),
-      error);
-  clear_forks (forks, n);
-  return joined;
-}
-
-/* Log-likelihoods of the labels behind @state, in canonical order. */
-static gboolean
-score_labels (RunnelDecider *self, RunnelOptionRows *rows,
-              RunnelSequence *state, const RunnelQuestionTurn *turn,
-              double *log_likelihoods, GError **error)
-{
-  g_autoptr (RunnelSequence) asked = runnel_sequence_fork (state);
-  g_autoptr (RunnelSequence) decides = NULL;
-
-  if (!runnel_option_rows_append (rows, asked, turn->before.tokens,
-          turn->before.n, error))
+  g_hash_table_iter_init (&iter, self->prepared);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (value != prepared && ((Prepared *) value)->fixed != NULL)
+      others += runnel_sequence_get_kv_bytes
+          (((Prepared *) value)->fixed->sequence);
+  if (own > budget)
     return FALSE;
-  decides = self->layout == RUNNEL_DECISION_LAYOUT_SHOWN ?
-      show_options (rows, asked, turn->shown, turn->n, error) :
-      g_object_ref (asked);
-  return decides != NULL
-      && runnel_option_rows_append (rows, decides, turn->after.tokens,
-          turn->after.n, error)
-      && runnel_option_rows_score (rows, decides, turn->labels, turn->n,
-          log_likelihoods, error);
+  g_hash_table_iter_init (&iter, self->prepared);
+  while (others + own > budget && g_hash_table_iter_next (&iter, NULL, &value))
+    if (value != prepared)
+      g_clear_pointer (&((Prepared *) value)->fixed,
+          runnel_static_options_free);
+  return TRUE;
 }
+
+/* The options of the static layout, for states of @context_length. */
+static gboolean
+ensure_static (Prepared *prepared, RunnelOptionRows *rows,
+               guint context_length, GError **error)
+{
+  static const RunnelTokenRun none = { NULL };
+  const RunnelHeadPrompt *prompt = prepared->prompt;
+  const RunnelQuestionTurn *turn = prepared->turn;
+
+  if (prepared->fixed != NULL
+      && runnel_sequence_get_context_length (prepared->fixed->sequence)
+      == context_length)
+    return TRUE;
+  g_clear_pointer (&prepared->fixed, runnel_static_options_free);
+  prepared->fixed = prompt != NULL ?
+      runnel_static_options_new (rows, context_length, &prompt->before,
+          prompt->options, prompt->n, &none, error) :
+      runnel_static_options_new (rows, context_length, &turn->before,
+          turn->shown, turn->n, &turn->closes, error);
+  return prepared->fixed != NULL;
+}
+
+/* ---- Without a head ------------------------------------------------------ */
 
 static gboolean
 find_priors (RunnelDecider *self, Prepared *prepared, GCancellable *cancellable,
@@ -466,7 +450,8 @@ find_priors (RunnelDecider *self, Prepared *prepared, GCancellable *cancellable,
   if (state == NULL)
     return FALSE;
   priors = g_new (double, prepared->turn->n);
-  if (!score_labels (self, &rows, state, prepared->turn, priors, error))
+  if (!runnel_label_rows_score (self->layout, &rows, state, prepared->turn,
+          prepared->fixed, priors, error))
     return FALSE;
   cost->prior_rows += rows.rows + runnel_sequence_get_length (state);
   prepared->priors = g_steal_pointer (&priors);
@@ -483,19 +468,23 @@ get_length (RunnelDecider *self, guint n)
 static gboolean
 decide_by_labels (RunnelDecider *self, RunnelOptionRows *rows,
                   RunnelSequence *state, RunnelQuestion *question,
-                  RunnelDecisionCost *cost, double *logits, GError **error)
+                  Prepared *prepared, RunnelDecisionCost *cost,
+                  double *logits, GError **error)
 {
   const guint *order = runnel_question_get_order (question);
-  Prepared *prepared = prepare (self, question, error);
   g_autofree double *scores = NULL;
 
-  if (prepared == NULL
-      || !check_room (self, state, question, prepared->turn, error)
+  if (!runnel_label_rows_check_room (self->layout, state, question,
+          prepared->turn, error)
+      || (self->layout == RUNNEL_DECISION_LAYOUT_STATIC
+          && !ensure_static (prepared, rows,
+              runnel_sequence_get_context_length (state), error))
       || (self->use_prior && !find_priors (self, prepared, rows->cancellable,
               cost, error)))
     return FALSE;
   scores = g_new (double, prepared->turn->n);
-  if (!score_labels (self, rows, state, prepared->turn, scores, error))
+  if (!runnel_label_rows_score (self->layout, rows, state, prepared->turn,
+          prepared->fixed, scores, error))
     return FALSE;
   for (guint i = 0; i < prepared->turn->n; i++) {
     double prior = self->use_prior ? prepared->priors[i] : 0;
@@ -560,6 +549,37 @@ runnel_decider_read (RunnelDecider *self, const char *text, gssize length,
   return ok ? g_steal_pointer (&state) : NULL;
 }
 
+/* With a head of the isolated form, or without one. */
+static gboolean
+decide_prepared (RunnelDecider *self, RunnelOptionRows *rows,
+                 RunnelSequence *state, RunnelQuestion *question,
+                 RunnelDecisionCost *cost, RunnelDecisionScores *scores,
+                 double *logits, GError **error)
+{
+  Prepared *prepared = prepare (self, question, error);
+  gboolean is_static = self->layout == RUNNEL_DECISION_LAYOUT_STATIC, ok;
+
+  if (prepared == NULL)
+    return FALSE;
+  /* Those of another layout are not in the way. */
+  if (!is_static)
+    g_clear_pointer (&prepared->fixed, runnel_static_options_free);
+  if (self->head == NULL)
+    ok = decide_by_labels (self, rows, state, question, prepared, cost, logits,
+        error);
+  else
+    ok = runnel_head_rows_check_room (state, prepared->prompt, question, 0,
+            error)
+        && (!is_static || ensure_static (prepared, rows,
+                runnel_sequence_get_context_length (state), error))
+        && runnel_head_rows_score_isolated (self->head, rows, state, question,
+            prepared->prompt, prepared->fixed, logits,
+            &scores->abstain_logit, error);
+  if (prepared->fixed != NULL && !make_room (self, prepared))
+    g_clear_pointer (&prepared->fixed, runnel_static_options_free);
+  return ok;
+}
+
 /* A fork of the state without what only begins a reply. */
 static RunnelSequence *
 fork_state (RunnelDecider *self, RunnelSequence *state, int n_state,
@@ -592,13 +612,16 @@ decide (RunnelDecider *self, RunnelOptionRows *rows, RunnelSequence *state,
   };
   gboolean ok;
 
-  if (self->head != NULL) {
+  if (self->head != NULL)
     scores.can_abstain = self->head->can_abstain;
-    scores.first_wins = self->head->form == RUNNEL_DECISION_FORM_DECISION2;
-    ok = runnel_head_rows_score (self->head, rows, state, question, logits,
-        &scores.abstain_logit, error);
+  if (self->head != NULL
+      && self->head->form == RUNNEL_DECISION_FORM_DECISION2) {
+    scores.first_wins = TRUE;
+    ok = runnel_head_rows_score_decision2 (self->head, rows, state, question,
+        logits, error);
   } else {
-    ok = decide_by_labels (self, rows, state, question, cost, logits, error);
+    ok = decide_prepared (self, rows, state, question, cost, &scores, logits,
+        error);
   }
   if (!ok)
     return NULL;

@@ -19,14 +19,21 @@ G_BEGIN_DECLS
  *   row that decides, which sees all of them; none sees another
  * @RUNNEL_DECISION_LAYOUT_HIDDEN: nothing sees the options; each is only
  *   scored as a reply, for about half the rows
+ * @RUNNEL_DECISION_LAYOUT_STATIC: instructions and options stand before the
+ *   state, which is read anew behind them: they are computed once for all
+ *   states. Neither they nor the state see the other; the row that decides
+ *   sees both
  *
- * How the options of a question come before a model that has no head.
+ * How the options of a question come before a model that has no head. A head
+ * says itself how, but for a static layout, which heads of the form
+ * %RUNNEL_DECISION_FORM_ISOLATED can be read in too.
  *
  * Since: 0.1
  */
 typedef enum {
   RUNNEL_DECISION_LAYOUT_SHOWN,
   RUNNEL_DECISION_LAYOUT_HIDDEN,
+  RUNNEL_DECISION_LAYOUT_STATIC,
 } RunnelDecisionLayout;
 
 #define RUNNEL_TYPE_DECISION_LAYOUT (runnel_decision_layout_get_type ())
@@ -42,7 +49,9 @@ G_DECLARE_FINAL_TYPE (RunnelDecider, runnel_decider, RUNNEL, DECIDER, GObject)
  * Answers typed questions about a state with probabilities. Options are forks
  * of the state, computed side by side in one batch and in an order of their
  * own, so that the order in which they are given changes nothing, not even a
- * bit. What does not depend on the state is kept: token ids, and the priors.
+ * bit. What does not depend on the state is kept: token ids, the priors, and in the
+ * static layout the keys and values of the options, which may take as much
+ * memory as the engine's cache budget.
  *
  * To be used by one thread at a time.
  *

@@ -31,8 +31,14 @@ new_prompt (RunnelQuestion *question)
 
   self->n = runnel_question_get_n_options (question);
   self->options = g_new0 (RunnelTokenRun, self->n);
-  self->order = g_new (guint, self->n);
   return self;
+}
+
+const guint *
+runnel_head_prompt_get_order (const RunnelHeadPrompt *self,
+                              RunnelQuestion *question)
+{
+  return self->order ? self->order : runnel_question_get_order (question);
 }
 
 /* @text between two tokens; -1 is none. */
@@ -86,7 +92,6 @@ runnel_head_prompt_new_isolated (RunnelDecisionHead *head, RunnelModel *model,
             head->tokens[RUNNEL_HEAD_TOKEN_OPTION_END], &self->options[i],
             error))
       return NULL;
-    self->order[i] = order[i];
   }
   return g_steal_pointer (&self);
 }
@@ -157,6 +162,7 @@ runnel_head_prompt_new_decision2 (RunnelModel *model, RunnelQuestion *question,
   if (tokenizer == NULL)
     return NULL;
   self = new_prompt (question);
+  self->order = g_new (guint, self->n);
   if (!encode (tokenizer, -1, before, -1, &self->before, error)
       || !encode (tokenizer, -1, SUFFIX, -1, &self->after, error))
     return NULL;

@@ -18,9 +18,8 @@ typedef struct {
   RunnelTokenRun before;     /* isolated: behind the state; else from the
                               * text's very beginning */
   RunnelTokenRun *options;   /* [n] */
-  guint *order;              /* [n]: which option of the question each is:
-                              * isolated: canonical; else as that form has
-                              * them */
+  guint *order;              /* [n]: which option of the question each is;
+                              * NULL: isolated, in canonical order */
   RunnelTokenRun after;      /* ends with the deciding token */
   guint n;
 } RunnelHeadPrompt;
@@ -34,6 +33,9 @@ RunnelHeadPrompt *runnel_head_prompt_new_decision2 (RunnelModel *model,
                                                     RunnelQuestion *question,
                                                     const char *state,
                                                     GError **error);
+/* Which option of @question, one with the same options, each is. */
+const guint *runnel_head_prompt_get_order (const RunnelHeadPrompt *self,
+                                           RunnelQuestion *question);
 void runnel_head_prompt_free (RunnelHeadPrompt *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelHeadPrompt, runnel_head_prompt_free)
 

@@ -12,13 +12,16 @@
 #include "../model/model-private.h"
 #include "head-prompt.h"
 #include "head-scores.h"
+#include "question-private.h"
 #include "question-turn.h"
 
 /* ---- Rows ---------------------------------------------------------------- */
 
-static gboolean
-check_room (RunnelSequence *base, const RunnelHeadPrompt *prompt,
-            RunnelQuestion *question, guint skipped, GError **error)
+gboolean
+runnel_head_rows_check_room (RunnelSequence *base,
+                             const RunnelHeadPrompt *prompt,
+                             RunnelQuestion *question, guint skipped,
+                             GError **error)
 {
   guint room = runnel_sequence_get_context_length (base)
       - runnel_sequence_get_length (base);
@@ -37,54 +40,45 @@ check_room (RunnelSequence *base, const RunnelHeadPrompt *prompt,
       "'%.40s', are over the %u that the state leaves of the context; shorten "
       "them, ask with fewer options or raise context-length",
       runnel_question_get_id (question), n, prompt->options[longest].n,
-      runnel_question_get_label (question, prompt->order[longest]), room);
+      runnel_question_get_label (question,
+          runnel_head_prompt_get_order (prompt, question)[longest]), room);
   return FALSE;
 }
 
-static void
-copy_hidden (RunnelSequence *sequence, float *row)
-{
-  const RunnelHistory *history = runnel_sequence_get_history (sequence);
-
-  memcpy (row, history->hidden, history->n_embd * sizeof (float));
-}
-
-/* Hidden rows of the options, then of the deciding token, behind @asked. */
-static gboolean
-read_isolated (RunnelOptionRows *rows, RunnelSequence *asked,
-               const RunnelHeadPrompt *prompt, guint n_embd, float *hidden,
-               GError **error)
-{
-  g_autofree RunnelSequence **forks = g_new0 (RunnelSequence *, prompt->n);
-  g_autoptr (RunnelSequence) decides = NULL;
-
-  if (!runnel_option_rows_fork (rows, asked, prompt->options, prompt->n, forks,
-          error))
-    return FALSE;
-  for (guint i = 0; i < prompt->n; i++)
-    copy_hidden (forks[i], hidden + (gsize) i * n_embd);
-  decides = runnel_sequence_join (forks, prompt->n,
-      runnel_sequence_get_length (asked), error);
-  for (guint i = 0; i < prompt->n; i++)
-    g_object_unref (forks[i]);
-  if (decides == NULL || !runnel_option_rows_append (rows, decides,
-          prompt->after.tokens, prompt->after.n, error))
-    return FALSE;
-  copy_hidden (decides, hidden + (gsize) prompt->n * n_embd);
-  return TRUE;
-}
-
-static gboolean
-score_isolated (RunnelDecisionHead *head, RunnelOptionRows *rows,
-                RunnelSequence *state, RunnelQuestion *question,
-                const RunnelHeadPrompt *prompt, float *hidden, GError **error)
+/* Behind a state: the options as forks, and the deciding token behind them
+ * all; @hidden of the options is filled. */
+static RunnelSequence *
+read_isolated (RunnelDecisionHead *head, RunnelOptionRows *rows,
+               RunnelSequence *state, const RunnelHeadPrompt *prompt,
+               float *hidden, GError **error)
 {
   g_autoptr (RunnelSequence) asked = runnel_sequence_fork (state);
 
-  return check_room (asked, prompt, question, 0, error)
-      && runnel_option_rows_append (rows, asked, prompt->before.tokens,
-             prompt->before.n, error)
-      && read_isolated (rows, asked, prompt, head->n_embd, hidden, error);
+  return runnel_option_rows_append (rows, asked, prompt->before.tokens,
+             prompt->before.n, error) ?
+      runnel_option_rows_join (rows, asked, prompt->options, prompt->n, hidden,
+          error) : NULL;
+}
+
+/* Hidden rows of the options, then of the deciding token. */
+static gboolean
+find_hidden (RunnelDecisionHead *head, RunnelOptionRows *rows,
+             RunnelSequence *state, const RunnelHeadPrompt *prompt,
+             const RunnelStaticOptions *fixed, float *hidden, GError **error)
+{
+  g_autoptr (RunnelSequence) decides = fixed ?
+      runnel_static_options_read (fixed, rows, state, error)
+      : read_isolated (head, rows, state, prompt, hidden, error);
+
+  if (decides == NULL || !runnel_option_rows_append (rows, decides,
+          prompt->after.tokens, prompt->after.n, error))
+    return FALSE;
+  if (fixed != NULL)
+    memcpy (hidden, fixed->hidden,
+        (gsize) prompt->n * head->n_embd * sizeof (float));
+  runnel_option_rows_copy_hidden (decides,
+      hidden + (gsize) prompt->n * head->n_embd);
+  return TRUE;
 }
 
 /* What comes behind the first @skipped tokens of the prompt, as one run. */
@@ -120,9 +114,9 @@ count_common (RunnelSequence *state, const RunnelTokenRun *before)
 }
 
 static gboolean
-score_decision2 (RunnelDecisionHead *head, RunnelOptionRows *rows,
-                 RunnelSequence *state, RunnelQuestion *question,
-                 const RunnelHeadPrompt *prompt, float *hidden, GError **error)
+read_decision2 (RunnelDecisionHead *head, RunnelOptionRows *rows,
+                RunnelSequence *state, RunnelQuestion *question,
+                const RunnelHeadPrompt *prompt, float *hidden, GError **error)
 {
   guint n_embd = head->n_embd;
   guint common = count_common (state, &prompt->before);
@@ -133,7 +127,7 @@ score_decision2 (RunnelDecisionHead *head, RunnelOptionRows *rows,
   gboolean ok;
 
   if (!runnel_sequence_truncate (base, common, error)
-      || !check_room (base, prompt, question, common, error))
+      || !runnel_head_rows_check_room (base, prompt, question, common, error))
     return FALSE;
   run = concatenate (prompt, common);
   all = g_new (float, (gsize) run.n * n_embd);
@@ -183,65 +177,73 @@ get_text (RunnelSequence *state, GError **error)
   return g_strndup (text, length);
 }
 
-static RunnelHeadPrompt *
-make_prompt (RunnelDecisionHead *head, RunnelModel *model,
-             RunnelSequence *state, RunnelQuestion *question, GError **error)
-{
-  g_autofree char *text = NULL;
-
-  if (head->form == RUNNEL_DECISION_FORM_ISOLATED)
-    return runnel_head_prompt_new_isolated (head, model, question, error);
-  text = get_text (state, error);
-  return text ? runnel_head_prompt_new_decision2 (model, question, text, error)
-      : NULL;
-}
-
 static void
 compute_logits (RunnelDecisionHead *head, RunnelModel *model,
                 RunnelQuestion *question, const RunnelHeadPrompt *prompt,
                 float *hidden, double *logits, double *ret_null)
 {
+  const guint *order = runnel_head_prompt_get_order (prompt, question);
+  guint n = prompt->n;
   RunnelCheckpoint *checkpoint = runnel_model_get_checkpoint (model);
   const RunnelTensor *norm
       = runnel_checkpoint_tensor (checkpoint, "output_norm.weight");
   double epsilon
       = runnel_checkpoint_hyperparameters (checkpoint)->norm_epsilon;
   g_autofree float *weight = g_new (float, head->n_embd);
-  g_autofree double *scores = g_new (double, prompt->n);
+  g_autofree double *scores = g_new (double, n);
   const float *bias = NULL;
 
   runnel_tensor_type_dequantize_row (norm->type, runnel_tensor_data (norm),
       head->n_embd, 0, weight);
-  runnel_head_norm (weight, head->n_embd, epsilon, hidden, prompt->n + 1);
-  runnel_head_scores (head, hidden, prompt->n,
-      hidden + (gsize) prompt->n * head->n_embd, scores, ret_null);
+  runnel_head_norm (weight, head->n_embd, epsilon, hidden, n + 1);
+  runnel_head_scores (head, hidden, n,
+      hidden + (gsize) n * head->n_embd, scores, ret_null);
   if (runnel_question_get_question_type (question)
       == RUNNEL_QUESTION_TYPE_SCORE)
-    bias = head->score_bias[prompt->n];
-  for (guint i = 0; i < prompt->n; i++)
-    logits[prompt->order[i]] = scores[i] + (bias ? bias[prompt->order[i]] : 0);
+    bias = head->score_bias[n];
+  for (guint i = 0; i < n; i++)
+    logits[order[i]] = scores[i] + (bias ? bias[order[i]] : 0);
 }
 
 gboolean
-runnel_head_rows_score (RunnelDecisionHead *head, RunnelOptionRows *rows,
-                        RunnelSequence *state, RunnelQuestion *question,
-                        double *logits, double *ret_null, GError **error)
+runnel_head_rows_score_isolated (RunnelDecisionHead *head,
+                                 RunnelOptionRows *rows, RunnelSequence *state,
+                                 RunnelQuestion *question,
+                                 const RunnelHeadPrompt *prompt,
+                                 const RunnelStaticOptions *fixed,
+                                 double *logits, double *ret_null,
+                                 GError **error)
+{
+  g_autofree float *hidden
+      = g_new (float, (gsize) (prompt->n + 1) * head->n_embd);
+
+  if (!find_hidden (head, rows, state, prompt, fixed, hidden, error))
+    return FALSE;
+  compute_logits (head, runnel_engine_get_model (rows->engine), question,
+      prompt, hidden, logits, ret_null);
+  return TRUE;
+}
+
+gboolean
+runnel_head_rows_score_decision2 (RunnelDecisionHead *head,
+                                  RunnelOptionRows *rows,
+                                  RunnelSequence *state,
+                                  RunnelQuestion *question, double *logits,
+                                  GError **error)
 {
   RunnelModel *model = runnel_engine_get_model (rows->engine);
-  g_autoptr (RunnelHeadPrompt) prompt
-      = make_prompt (head, model, state, question, error);
+  g_autofree char *text = get_text (state, error);
+  g_autoptr (RunnelHeadPrompt) prompt = text ?
+      runnel_head_prompt_new_decision2 (model, question, text, error) : NULL;
   g_autofree float *hidden = NULL;
-  gboolean ok;
 
   if (prompt == NULL)
     return FALSE;
   hidden = g_new (float, (gsize) (prompt->n + 1) * head->n_embd);
-  ok = head->form == RUNNEL_DECISION_FORM_ISOLATED ?
-      score_isolated (head, rows, state, question, prompt, hidden, error) :
-      score_decision2 (head, rows, state, question, prompt, hidden, error);
-  if (ok)
-    compute_logits (head, model, question, prompt, hidden, logits, ret_null);
-  return ok;
+  if (!read_decision2 (head, rows, state, question, prompt, hidden, error))
+    return FALSE;
+  compute_logits (head, model, question, prompt, hidden, logits, NULL);
+  return TRUE;
 }
 
 gboolean

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../model/batch.h"
+#include "../model/engine-private.h"
 #include "candidates.h"
 #include "elementary.h"
 
@@ -14,7 +15,7 @@
  * their turn and that logits stay small. */
 #define MAX_ROWS 256
 #define MIN_LOGITS_ROWS 32
-#define MAX_LOGITS_BYTES (8 * 1024 * 1024)
+#define MAX_LOGITS_BYTES (16 * 1024 * 1024)
 
 void
 runnel_token_run_clear (RunnelTokenRun *self)
@@ -100,24 +101,39 @@ append_group (RunnelOptionRows *self, RunnelSequence **forks,
   return forward (self, items, n, error);
 }
 
-gboolean
-runnel_option_rows_fork (RunnelOptionRows *self, RunnelSequence *base,
-                         const RunnelTokenRun *runs, guint n,
-                         RunnelSequence **forks, GError **error)
+void
+runnel_option_rows_copy_hidden (RunnelSequence *sequence, float *row)
 {
+  const RunnelHistory *history = runnel_sequence_get_history (sequence);
+
+  memcpy (row, history->hidden, history->n_embd * sizeof (float));
+}
+
+RunnelSequence *
+runnel_option_rows_join (RunnelOptionRows *self, RunnelSequence *base,
+                         const RunnelTokenRun *runs, guint n, float *hidden,
+                         GError **error)
+{
+  gsize n_embd
+      = runnel_model_get_n_embd (runnel_engine_get_model (self->engine));
+  g_autoptr (GPtrArray) forks
+      = g_ptr_array_new_with_free_func (g_object_unref);
+  RunnelSequence **sequences;
+
   for (guint i = 0; i < n; i++)
-    forks[i] = runnel_sequence_fork (base);
+    g_ptr_array_add (forks, runnel_sequence_fork (base));
+  sequences = (RunnelSequence **) forks->pdata;
   for (guint done = 0; done < n;) {
     guint group = count_group (runs + done, n - done, 0, MAX_ROWS);
 
-    if (!append_group (self, forks + done, runs + done, group, error)) {
-      for (guint i = 0; i < n; i++)
-        g_clear_object (&forks[i]);
-      return FALSE;
-    }
+    if (!append_group (self, sequences + done, runs + done, group, error))
+      return NULL;
     done += group;
   }
-  return TRUE;
+  for (guint i = 0; hidden != NULL && i < n; i++)
+    runnel_option_rows_copy_hidden (sequences[i], hidden + i * n_embd);
+  return runnel_sequence_join (sequences, n,
+      runnel_sequence_get_length (base), error);
 }
 
 /* ---- Labels that are scored ---------------------------------------------- */

@@ -38,11 +38,15 @@ gboolean runnel_option_rows_append_hidden (RunnelOptionRows *self,
                                            RunnelSequence *sequence,
                                            const gint32 *tokens, guint n,
                                            float *hidden, GError **error);
-/* Forks @base for each of @runs, none of them empty, and appends it; @forks
- * has room for @n and is filled on success. */
-gboolean runnel_option_rows_fork (RunnelOptionRows *self, RunnelSequence *base,
-                                  const RunnelTokenRun *runs, guint n,
-                                  RunnelSequence **forks, GError **error);
+/* The hidden row of the last token, before the model's last norm. */
+void runnel_option_rows_copy_hidden (RunnelSequence *sequence, float *row);
+/* Forks @base, which does not change, for each of @runs, none of them empty,
+ * appends it, and puts the forks side by side. @hidden: [n][n_embd] for the
+ * last rows of the forks; or NULL. */
+RunnelSequence *runnel_option_rows_join (RunnelOptionRows *self,
+                                         RunnelSequence *base,
+                                         const RunnelTokenRun *runs, guint n,
+                                         float *hidden, GError **error);
 /* The log-probability of each of @runs, none of them empty, behind @base,
  * which does not change. */
 gboolean runnel_option_rows_score (RunnelOptionRows *self,

@@ -18,6 +18,8 @@ typedef struct {
   gsize length;
   GArray *spans;             /* RunnelTextSpan */
   gsize options_at;          /* where the options stand */
+  gsize closes_at;           /* where the turn ends that began before them */
+  gsize replies_at;          /* where the beginning of a reply begins */
   const char *reply_prefix;  /* what a reply begins with */
 } Turn;
 
@@ -108,6 +110,23 @@ cut_turn (const RunnelRenderedText *before, const RunnelRenderedText *whole,
   return TRUE;
 }
 
+/* Where the turn ends and a reply begins; the end of the text when the
+ * template does not tell. */
+static void
+find_end (const RunnelRenderedText *before, const RunnelRenderedText *closed,
+          Turn *turn)
+{
+  gsize start, length;
+  const char *text;
+
+  runnel_rendered_text_get_text (before, &start);
+  turn->closes_at = turn->length;
+  text = closed ? runnel_rendered_text_get_text (closed, &length) : NULL;
+  if (text != NULL && length > start && length - start < turn->length
+      && memcmp (text + start, turn->text, length - start) == 0)
+    turn->closes_at = length - start;
+}
+
 /* Tries the turn behind a turn of the user, then, for templates that want
  * roles to alternate, behind a reply. FALSE when the template can do
  * neither. */
@@ -120,6 +139,7 @@ render_turn (RunnelModel *model, const char *content, Turn *turn)
   for (guint i = 0; i < G_N_ELEMENTS (roles); i++) {
     g_autoptr (RunnelRenderedText) before = NULL;
     g_autoptr (RunnelRenderedText) whole = NULL;
+    g_autoptr (RunnelRenderedText) closed = NULL;
     gsize length;
 
     append_message (messages, roles[i], "-", -1);
@@ -127,9 +147,12 @@ render_turn (RunnelModel *model, const char *content, Turn *turn)
     before = render (model, messages->str, FALSE, NULL);
     append_message (messages, "user", content, -1);
     whole = before ? render (model, messages->str, TRUE, NULL) : NULL;
+    closed = whole ? render (model, messages->str, FALSE, NULL) : NULL;
     g_string_truncate (messages, length);
-    if (whole != NULL && cut_turn (before, whole, turn))
+    if (whole != NULL && cut_turn (before, whole, turn)) {
+      find_end (before, closed, turn);
       return TRUE;
+    }
   }
   return FALSE;
 }
@@ -149,6 +172,10 @@ make_chat_turn (RunnelModel *model, const char *instructions, Turn *turn)
     return FALSE;
   }
   turn->options_at = at + strlen (OPTIONS_BEGIN) - turn->text;
+  if (turn->closes_at == turn->length
+      || turn->closes_at < turn->options_at + strlen (OPTIONS_END))
+    turn->closes_at = turn->options_at + strlen (OPTIONS_END);
+  turn->replies_at = turn->closes_at;
   turn->reply_prefix = "";
   return TRUE;
 }
@@ -160,6 +187,8 @@ make_plain_turn (const char *instructions, Turn *turn)
       = g_strconcat ("\n\nQuestion: ", instructions, OPTIONS_BEGIN, NULL);
 
   turn->options_at = strlen (before);
+  turn->closes_at = turn->options_at + strlen ("\n\n");
+  turn->replies_at = turn->options_at;
   turn->text = g_strconcat (before, "\n\nAnswer:", NULL);
   turn->length = strlen (turn->text);
   turn->spans = g_array_new (FALSE, FALSE, sizeof (RunnelTextSpan));
@@ -275,6 +304,10 @@ runnel_question_turn_new (RunnelModel *model, RunnelQuestion *question,
           error)
       || !encode_part (tokenizer, &turn, turn.options_at, turn.length,
           &self->after, error)
+      || !encode_part (tokenizer, &turn, turn.options_at, turn.closes_at,
+          &self->closes, error)
+      || !encode_part (tokenizer, &turn, turn.replies_at, turn.length,
+          &self->replies, error)
       || !encode_options (self, tokenizer, question, turn.reply_prefix, error))
     return NULL;
   return g_steal_pointer (&self);
@@ -287,6 +320,8 @@ runnel_question_turn_free (RunnelQuestionTurn *self)
     return;
   runnel_token_run_clear (&self->before);
   runnel_token_run_clear (&self->after);
+  runnel_token_run_clear (&self->closes);
+  runnel_token_run_clear (&self->replies);
   for (guint i = 0; i < self->n; i++) {
     runnel_token_run_clear (&self->shown[i]);
     runnel_token_run_clear (&self->labels[i]);

@@ -16,6 +16,9 @@ G_BEGIN_DECLS
 typedef struct {
   RunnelTokenRun before;     /* up to where the options stand */
   RunnelTokenRun after;      /* from there to where the reply begins */
+  RunnelTokenRun closes;     /* the part of it that ends the turn, for a state
+                              * that comes behind the options */
+  RunnelTokenRun replies;    /* where the reply begins behind such a state */
   RunnelTokenRun *shown;     /* [n], canonical order: the options to be seen */
   RunnelTokenRun *labels;    /* [n], canonical order: the replies to score */
   guint n;

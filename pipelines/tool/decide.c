@@ -32,7 +32,7 @@ static const GOptionEntry entries[] = {
     "Several questions from a JSON file (docs/decisions.md)", "FILE" },
   { "layout", 0, 0, G_OPTION_ARG_STRING, &layout_name,
     "Whether the model sees the options before it decides (default: hidden)",
-    "shown|hidden" },
+    "shown|hidden|static" },
   { "no-prior", 0, 0, G_OPTION_ARG_NONE, &no_prior,
     "Do not compare with a text that says nothing: half the work", NULL },
   { "head", 0, 0, G_OPTION_ARG_FILENAME, &head_path,

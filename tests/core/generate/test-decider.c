@@ -52,6 +52,7 @@ make_decider (RunnelEngine *engine, RunnelDecisionLayout layout)
 
 static const RunnelDecisionLayout layouts[] = {
   RUNNEL_DECISION_LAYOUT_SHOWN, RUNNEL_DECISION_LAYOUT_HIDDEN,
+  RUNNEL_DECISION_LAYOUT_STATIC,
 };
 
 static void
@@ -148,29 +149,48 @@ score_slowly (RunnelSequence *prompt, const RunnelTokenRun *label)
   return sum;
 }
 
+static void
+append_slowly (RunnelSequence *sequence, const gint32 *tokens, gsize n)
+{
+  g_autoptr (GError) error = NULL;
+
+  runnel_sequence_prefill (sequence, tokens, n, 1, FALSE, NULL, NULL, NULL,
+      NULL, &error);
+  g_assert_no_error (error);
+}
+
+/* Where the state comes last it is read behind the options. */
 static RunnelSequence *
 ask_slowly (RunnelSequence *state, const RunnelQuestionTurn *turn,
             RunnelDecisionLayout layout)
 {
-  g_autoptr (RunnelSequence) asked = runnel_sequence_fork (state);
+  gboolean is_static = layout == RUNNEL_DECISION_LAYOUT_STATIC;
+  g_autoptr (RunnelSequence) asked = is_static ?
+      runnel_sequence_new (runnel_sequence_get_engine (state), 0, NULL)
+      : runnel_sequence_fork (state);
   g_autoptr (GPtrArray) forks = g_ptr_array_new_with_free_func (g_object_unref);
   g_autoptr (GError) error = NULL;
   RunnelSequence *joined;
 
-  runnel_sequence_prefill (asked, turn->before.tokens, turn->before.n, 0,
-      FALSE, NULL, NULL, NULL, NULL, &error);
+  append_slowly (asked, turn->before.tokens, turn->before.n);
   for (guint i = 0; i < turn->n; i++) {
     g_ptr_array_add (forks, runnel_sequence_fork (asked));
-    runnel_sequence_prefill (forks->pdata[i], turn->shown[i].tokens,
-        turn->shown[i].n, 1, FALSE, NULL, NULL, NULL, NULL, &error);
+    append_slowly (forks->pdata[i], turn->shown[i].tokens, turn->shown[i].n);
   }
   joined = layout == RUNNEL_DECISION_LAYOUT_HIDDEN ? g_object_ref (asked)
       : runnel_sequence_join ((RunnelSequence **) forks->pdata, forks->len,
           runnel_sequence_get_length (asked), &error);
   g_assert_no_error (error);
-  runnel_sequence_prefill (joined, turn->after.tokens, turn->after.n, 0, FALSE,
-      NULL, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
+  if (is_static) {
+    gsize n;
+    const gint32 *tokens = runnel_sequence_get_tokens (state, &n);
+
+    append_slowly (joined, turn->closes.tokens, turn->closes.n);
+    append_slowly (joined, tokens, n);
+    append_slowly (joined, turn->replies.tokens, turn->replies.n);
+    return joined;
+  }
+  append_slowly (joined, turn->after.tokens, turn->after.n);
   return joined;
 }
 
@@ -270,6 +290,46 @@ test_types (DecisionFixture *f, gconstpointer data)
       "{\"answers\":{\"u\":{\"type\":\"yesno\",\"yesno\":0."));
   g_assert_nonnull (strstr (json, "\"s\":{\"type\":\"score\",\"score\":"));
   g_assert_nonnull (strstr (json, "\"abstain\":null"));
+}
+
+/* Options before the state are kept, within the cache's budget: the answers
+ * are those of one who computes them anew. */
+static void
+test_static (DecisionFixture *f, gconstpointer data)
+{
+  const RunnelDecisionLayout layout = RUNNEL_DECISION_LAYOUT_STATIC;
+  g_autoptr (RunnelDecider) decider = make_decider (f->engine, layout);
+  g_autoptr (RunnelDecider) fresh = make_decider (f->engine, layout);
+  g_autoptr (RunnelSequence) other = decision_read (decider, "hello", FALSE);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
+  g_autoptr (GPtrArray) questions = one_question (labels);
+  g_autoptr (GPtrArray) turned = one_question (permuted);
+  guint64 budget = runnel_engine_get_cache_budget (f->engine);
+  g_autoptr (RunnelDecisions) warm
+      = decision_decide (decider, other, questions);
+  g_autoptr (RunnelDecisions) kept = decision_decide (decider, state, turned);
+  g_autoptr (RunnelDecisions) expected
+      = decision_decide (fresh, state, questions);
+  g_autoptr (RunnelDecisions) again = NULL;
+  RunnelDecisionCost cost, whole;
+
+  decision_assert_same (runnel_decisions_get (expected, 0),
+      runnel_decisions_get (kept, 0));
+  runnel_decisions_get_cost (kept, &cost);
+  runnel_decisions_get_cost (expected, &whole);
+  g_assert_cmpuint (cost.rows, <, whole.rows - 20);
+  g_assert_cmpuint (cost.prior_rows, ==, 0);
+  runnel_engine_set_cache_budget (f->engine, 0);
+  for (guint i = 0; i < 2; i++) {
+    g_clear_pointer (&again, runnel_decisions_free);
+    again = decision_decide (decider, state, questions);
+    decision_assert_same (runnel_decisions_get (expected, 0),
+        runnel_decisions_get (again, 0));
+  }
+  runnel_decisions_get_cost (again, &cost);
+  g_assert_cmpuint (cost.rows, ==, whole.rows);
+  runnel_engine_set_cache_budget (f->engine, budget);
 }
 
 /* ---- What is wrong ------------------------------------------------------- */
@@ -428,6 +488,7 @@ main (int argc, char **argv)
   ADD ("equality", test_equality);
   ADD ("several", test_several);
   ADD ("definition", test_definition);
+  ADD ("static", test_static);
   ADD ("settings", test_settings);
   ADD ("types", test_types);
   ADD ("too-long", test_too_long);

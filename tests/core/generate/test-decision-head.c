@@ -192,7 +192,8 @@ test_rows (DecisionFixture *f, gconstpointer data)
         4);
     runnel_head_scores (head, hidden, 3, hidden + 3 * H, logits, &null_logit);
     for (guint i = 0; i < 3; i++) {
-      double logit = runnel_decision_get_logit (decision, prompt->order[i]);
+      double logit = runnel_decision_get_logit (decision,
+          runnel_head_prompt_get_order (prompt, questions->pdata[0])[i]);
 
       g_assert_cmpmem (&logit, sizeof logit, &logits[i], sizeof logit);
     }
@@ -254,6 +255,41 @@ test_isolated (DecisionFixture *f, gconstpointer data)
   g_assert_cmpfloat_with_epsilon (ratio,
       (runnel_decision_get_logit (decision, 0)
       - runnel_decision_get_logit (decision, 1)) / 2, 1e-9);
+}
+
+/* Options before the state are computed once; the answer is that of one who
+ * has not kept them, and another than behind the state. */
+static void
+test_static (DecisionFixture *f, gconstpointer data)
+{
+  g_autoptr (RunnelDecisionHead) head = decision_make_head (&isolated);
+  g_autoptr (RunnelDecider) plain = decision_make_decider (f->engine, head);
+  g_autoptr (RunnelDecider) decider = decision_make_decider (f->engine, head);
+  g_autoptr (RunnelDecider) fresh = decision_make_decider (f->engine, head);
+  g_autoptr (GPtrArray) questions
+      = ask (RUNNEL_QUESTION_TYPE_CHOICE, labels, 3);
+  g_autoptr (GPtrArray) turned
+      = ask (RUNNEL_QUESTION_TYPE_CHOICE, permuted, 3);
+  g_autoptr (RunnelSequence) other = decision_read (decider, "hello", FALSE);
+  g_autoptr (RunnelDecisions) behind = decide (plain, questions);
+  g_autoptr (RunnelDecisions) warm = NULL, kept = NULL, expected = NULL;
+  RunnelDecisionCost cost, whole;
+
+  runnel_decider_set_layout (decider, RUNNEL_DECISION_LAYOUT_STATIC);
+  runnel_decider_set_layout (fresh, RUNNEL_DECISION_LAYOUT_STATIC);
+  warm = decision_decide (decider, other, questions);
+  kept = decide (decider, turned);
+  expected = decide (fresh, questions);
+  decision_assert_same (runnel_decisions_get (expected, 0),
+      runnel_decisions_get (kept, 0));
+  g_assert_cmpfloat (
+      runnel_decision_get_logit (runnel_decisions_get (expected, 0), 0), !=,
+      runnel_decision_get_logit (runnel_decisions_get (behind, 0), 0));
+  runnel_decisions_get_cost (kept, &cost);
+  runnel_decisions_get_cost (expected, &whole);
+  /* The state, and the deciding token. */
+  g_assert_cmpuint (cost.rows, ==, cost.state_tokens + 1);
+  g_assert_cmpuint (whole.rows, >, cost.rows + 20);
 }
 
 /* The texts of the form, and its offsets for scores. */
@@ -538,6 +574,7 @@ main (int argc, char **argv)
   ADD ("equality", test_equality);
   ADD ("isolated", test_isolated);
   ADD ("decision2", test_decision2);
+  ADD ("static", test_static);
   ADD ("saved", test_saved);
   ADD ("misfits", test_misfits);
   ADD ("too-long", test_too_long);
