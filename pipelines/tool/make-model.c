@@ -2,10 +2,12 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  */
+#include <signal.h>
 #include <stdio.h>
 
 #include <runnel.h>
 
+#include "interruptible.h"
 #include "json-output.h"
 #include "report.h"
 #include "verb.h"
@@ -51,19 +53,40 @@ print_json (RunnelModel *model, guint64 seed)
   json_print (&json);
 }
 
+typedef struct {
+  const char *shape, *path;
+  guint64 seed;
+  gboolean done;
+  GError *error;
+} Work;
+
+static void
+make (GCancellable *cancellable, gpointer data)
+{
+  Work *work = data;
+
+  work->done = runnel_random_model_write (work->shape, work->path, type,
+      work->seed, cancellable, &work->error);
+}
+
 static int
 run (const Options *options)
 {
   const guint64 seed = options->seed_given ? options->seed : 1;
   g_autoptr (RunnelModel) model = NULL;
   g_autoptr (GError) error = NULL;
+  Work work = { .seed = seed };
   const char *path;
 
   if (!check_arguments (options, &error))
     return report_error (error);
-  path = options->arguments[1];
-  if (!runnel_random_model_write (options->arguments[0], path, type, seed,
-          NULL, &error)
+  work.shape = options->arguments[0];
+  work.path = path = options->arguments[1];
+  /* A limit on the size of files is then an error like a full disk. */
+  signal (SIGXFSZ, SIG_IGN);
+  interruptible_run (make, &work);
+  error = work.error;
+  if (!work.done
       || (model = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, &error))
           == NULL)
     return report_error (error);

@@ -553,6 +553,24 @@ def test_perplexity ():
          says='--skip')
 
 
+def test_make_model_interrupted ():
+    """Ctrl-C leaves nothing of a half-made model."""
+    for kind in ('q4_1', 'int4'):
+        with tempfile.TemporaryDirectory (dir=folder.name) as place:
+            process = subprocess.Popen (
+                [runnel, 'make-model', '300m-28', '--type', kind,
+                 os.path.join (place, 'model')],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            while not os.listdir (place):
+                assert process.poll () is None, process.communicate ()
+                time.sleep (0.001)
+            process.send_signal (signal.SIGINT)
+            out, err = process.communicate (timeout=TIMEOUT)
+            assert process.returncode == 130, (process.returncode, err)
+            assert (out, err) == (b'', b''), (out, err)
+            assert os.listdir (place) == [], (kind, os.listdir (place))
+
+
 def log_softmax (row):
     largest = max (row)
     total = largest + math.log (sum (math.exp (x - largest) for x in row))
