@@ -42,7 +42,6 @@ typedef struct {
   guint64 rows_at_once;         /* whole tiles */
   guint8 *in, *out;
   float *values, *written;      /* of the source; of the package */
-  float *scratch;               /* a tile's rows, for the feedback */
   double error, norm;           /* sums of squares */
   gboolean differs;
 } Job;
@@ -256,20 +255,6 @@ choose (Job *job)
 
 /* ---- Making ---------------------------------------------------------- */
 
-/* The values stay, to be compared with what is written. */
-static void
-quantise_with_feedback (Job *job, guint64 row, int n, guint8 *tile)
-{
-  float *rows[RUNNEL_TILE_ROWS] = { NULL };
-
-  memcpy (job->scratch, job->values + row * job->columns,
-      n * job->columns * sizeof (float));
-  for (int r = 0; r < n; r++)
-    rows[r] = job->scratch + r * job->columns;
-  runnel_quantise_tile_with_feedback (job->type, rows, job->columns,
-      job->feedback, tile);
-}
-
 static void
 make_tiles (Job *job, guint64 n)
 {
@@ -285,14 +270,14 @@ make_tiles (Job *job, guint64 n)
       runnel_repack_tile (&source, row, some, job->type, tile);
       continue;
     }
-    if (job->feedback != NULL) {
-      quantise_with_feedback (job, row, some, tile);
-      continue;
-    }
     for (int r = 0; r < some; r++)
       rows[r] = job->values + (row + r) * job->columns;
-    runnel_quantise_tile (job->type, rows, job->columns, job->importance,
-        tile);
+    if (job->feedback != NULL)
+      runnel_quantise_tile_with_feedback (job->type, rows, job->columns,
+          job->feedback, tile);
+    else
+      runnel_quantise_tile (job->type, rows, job->columns, job->importance,
+          tile);
   }
 }
 
@@ -488,13 +473,11 @@ runnel_conversion_write_tensor (RunnelConversion *self,
   job.out = g_malloc (4 * n * job.columns);
   job.values = g_new (float, n * job.columns);
   job.written = g_new (float, n * job.columns);
-  job.scratch = g_new (float, RUNNEL_TILE_ROWS * job.columns);
   done = run_job (&job);
   g_free (job.in);
   g_free (job.out);
   g_free (job.values);
   g_free (job.written);
-  g_free (job.scratch);
   runnel_conversion_forget (self, tensor->mapping);
   return done;
 }

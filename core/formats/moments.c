@@ -7,23 +7,24 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK RUNNEL_MOMENTS_BLOCK
-
 /* Part of the mean moment that is added to each: inputs that were not seen
  * must not look free. */
 #define DAMPING 0.01
 
-static guint
-count_blocks (guint columns)
+static gsize
+count_values (const RunnelMoments *self)
 {
-  return (columns + BLOCK - 1) / BLOCK;
+  const gsize n_blocks = (self->columns + self->block - 1) / self->block;
+
+  return n_blocks * self->block * self->block;
 }
 
 void
 runnel_moments_init (RunnelMoments *self, guint columns)
 {
   self->columns = columns;
-  self->sums = g_new0 (float, (gsize) count_blocks (columns) * BLOCK * BLOCK);
+  self->block = MIN (columns, RUNNEL_QUANTISE_BLOCK);
+  self->sums = g_new0 (float, count_values (self));
 }
 
 void
@@ -34,12 +35,13 @@ runnel_moments_clear (RunnelMoments *self)
 
 /* Four rows at a time, so that a sum is loaded and stored a fourth as often. */
 static void
-add_products (float *sums, const float *rows, gsize stride, guint n_columns)
+add_products (float *sums, guint block, const float *rows, gsize stride,
+              guint n_columns)
 {
   for (guint i = 0; i < n_columns; i++) {
     const float a = rows[i], b = rows[stride + i];
     const float c = rows[2 * stride + i], d = rows[3 * stride + i];
-    float *restrict to = sums + (gsize) i * BLOCK;
+    float *restrict to = sums + (gsize) i * block;
 
     for (guint k = i; k < n_columns; k++)
       to[k] += (a * rows[k] + b * rows[stride + k])
@@ -54,17 +56,16 @@ runnel_moments_add (RunnelMoments *self, float *rows, guint n_rows)
 
   memset (rows + n_rows * stride, 0, 3 * stride * sizeof (float));
   for (guint row = 0; row < n_rows; row += 4)
-    for (guint c = 0; c < self->columns; c += BLOCK)
-      add_products (self->sums + (gsize) c * BLOCK,
-          rows + row * stride + c, stride, MIN (BLOCK, self->columns - c));
+    for (guint c = 0; c < self->columns; c += self->block)
+      add_products (self->sums + (gsize) c * self->block, self->block,
+          rows + row * stride + c, stride,
+          MIN (self->block, self->columns - c));
 }
 
 float
 runnel_moments_get_square (const RunnelMoments *self, guint column)
 {
-  const gsize block = column / BLOCK, i = column % BLOCK;
-
-  return self->sums[(block * BLOCK + i) * BLOCK + i];
+  return self->sums[(gsize) column * self->block + column % self->block];
 }
 
 /* The lower triangle C of H = C'·C, in place of the upper triangle of H,
@@ -106,37 +107,56 @@ invert (const double *c, double *inverse, guint n)
   }
 }
 
-/* U of U'·U = H^-1 with H = C'·C: U is C^-1 turned over. */
+/* H of a block, and U of U'·U = H^-1 with H = C'·C: U is C^-1 turned over. The
+ * mean moment becomes one. */
 static void
-work_out (const float *sums, guint n, float *factor)
+work_out (const float *sums, guint n, guint stride, float *moments,
+          float *factors)
 {
   g_autofree double *h = g_new (double, (gsize) n * n);
   g_autofree double *inverse = g_new (double, (gsize) n * n);
   double mean = 0;
 
   for (guint i = 0; i < n; i++)
-    mean += sums[(gsize) i * BLOCK + i] / n;
+    mean += sums[(gsize) i * stride + i] / n;
   for (guint i = 0; i < n; i++) {
     for (guint k = 0; k <= i; k++)
-      h[(gsize) i * n + k] = sums[(gsize) k * BLOCK + i];
-    h[(gsize) i * n + i] += mean > 0 ? DAMPING * mean : 1;
+      h[(gsize) i * n + k]
+          = mean > 0 ? sums[(gsize) k * stride + i] / mean : 0;
+    h[(gsize) i * n + i] += mean > 0 ? DAMPING : 1;
+    for (guint k = 0; k <= i; k++)
+      moments[(gsize) i * stride + k] = moments[(gsize) k * stride + i]
+          = (float) h[(gsize) i * n + k];
   }
   factorise (h, n);
   invert (h, inverse, n);
   for (guint i = 0; i < n; i++)
     for (guint k = 0; k < n; k++)
-      factor[(gsize) i * BLOCK + k]
+      factors[(gsize) i * stride + k]
           = k < i ? 0 : (float) inverse[(gsize) k * n + i];
 }
 
-float *
-runnel_moments_make_factors (const RunnelMoments *self)
+void
+runnel_moments_make_feedback (const RunnelMoments *self,
+                              RunnelFeedback *ret_feedback)
 {
-  float *factors = g_new0 (float,
-      (gsize) count_blocks (self->columns) * BLOCK * BLOCK);
+  float *moments = g_new0 (float, count_values (self));
+  float *factors = g_new0 (float, count_values (self));
 
-  for (guint c = 0; c < self->columns; c += BLOCK)
-    work_out (self->sums + (gsize) c * BLOCK, MIN (BLOCK, self->columns - c),
-        factors + (gsize) c * BLOCK);
-  return factors;
+  for (guint c = 0; c < self->columns; c += self->block)
+    work_out (self->sums + (gsize) c * self->block,
+        MIN (self->block, self->columns - c), self->block,
+        moments + (gsize) c * self->block, factors + (gsize) c * self->block);
+  runnel_feedback_clear (ret_feedback);
+  ret_feedback->block = self->block;
+  ret_feedback->moments = moments;
+  ret_feedback->factors = factors;
+}
+
+void
+runnel_feedback_clear (RunnelFeedback *feedback)
+{
+  g_free ((float *) feedback->moments);
+  g_free ((float *) feedback->factors);
+  *feedback = (RunnelFeedback) { 0 };
 }

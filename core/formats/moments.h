@@ -10,14 +10,12 @@
 
 G_BEGIN_DECLS
 
-/* Columns whose errors are made good among each other: more of them lose less,
- * and take memory and time for it. */
-#define RUNNEL_MOMENTS_BLOCK 512
-
 /* The second moments of a matrix's inputs, in blocks of columns: sums of x·x'
- * over all rows seen, of each block the upper triangle. */
+ * over all rows seen, of each block the upper triangle. More columns in a block
+ * lose less, and take memory and time for it. */
 typedef struct {
   guint columns;
+  guint block;                /* columns of a block, all or 1,024 */
   float *sums;                /* [blocks][block][block] */
 } RunnelMoments;
 
@@ -28,7 +26,10 @@ void runnel_moments_clear (RunnelMoments *self);
 void runnel_moments_add (RunnelMoments *self, float *rows, guint n_rows);
 /* The sum of squares of a column. */
 float runnel_moments_get_square (const RunnelMoments *self, guint column);
-/* The factors that a quantiser wants (RunnelFeedback), to be freed. */
-float *runnel_moments_make_factors (const RunnelMoments *self);
+/* What a quantiser wants of them, in place of what @ret_feedback held: it
+ * begins with zeros, and is cleared when it is no longer wanted. */
+void runnel_moments_make_feedback (const RunnelMoments *self,
+                                   RunnelFeedback *ret_feedback);
+void runnel_feedback_clear (RunnelFeedback *feedback);
 
 G_END_DECLS

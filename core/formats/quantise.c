@@ -7,51 +7,16 @@
  * turns until nothing gets better. Errors are always those of the half floats
  * that the file will hold.
  */
-#include "quantise.h"
+#include "quantise-private.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
-#define MAX_GROUP 64
 #define MAX_ROUNDS 6
-#define HALF_MAX 65504.0f
 #define HALF_MIN 0x1p-24f
 
-/* Four floats that every compiler adds in the same order. */
-#define LANES 4
-typedef float Lanes __attribute__ ((vector_size (16)));
-typedef int32_t Mask __attribute__ ((vector_size (16)));
-
-/* What is to be fitted. */
-typedef struct {
-  int n;                        /* whole lanes */
-  float lowest, highest;        /* codes, less the origin */
-  bool offset;
-  union {
-    float x[MAX_GROUP];
-    Lanes x_lanes[MAX_GROUP / LANES];
-  };
-  union {
-    float weight[MAX_GROUP];
-    Lanes weight_lanes[MAX_GROUP / LANES];
-  };
-  double sum_weight, sum_x;     /* weighted */
-} Group;
-
-typedef struct {
-  float d, m;                   /* what their half floats are */
-  float error;                  /* of the nearest codes, weighted squares */
-  double q, qq, qx;             /* sums over these codes, weighted */
-} Fit;
-
-static float
-round_to_half (float value)
-{
-  value = value > HALF_MAX ? HALF_MAX : value;
-  value = value < -HALF_MAX ? -HALF_MAX : value;
-  return runnel_half_to_float (runnel_float_to_half (value));
-}
+typedef RunnelQuantiseGroup Group;
+typedef RunnelQuantiseFit Fit;
 
 /* To the nearest integer, ties to even, of numbers below 2²². */
 static float
@@ -60,47 +25,18 @@ round_to_integer (float x)
   return x + 0x1.8p23f - 0x1.8p23f;
 }
 
-static float
-add_lanes (Lanes lanes)
-{
-  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-}
-
-static Lanes
-choose (Mask mask, Lanes if_set, Lanes otherwise)
-{
-  return (Lanes) (((Mask) if_set & mask) | ((Mask) otherwise & ~mask));
-}
-
-static Lanes
-spread (float value)
-{
-  return (Lanes) { value, value, value, value };
-}
-
-/* The codes nearest to weights less the offset, divided by the scale. */
-static Lanes
-round_to_codes (const Group *group, Lanes codes)
-{
-  const Lanes lowest = spread (group->lowest);
-  const Lanes highest = spread (group->highest);
-
-  codes = choose (codes > lowest, codes, lowest);
-  codes = choose (codes < highest, codes, highest);
-  return codes + 0x1.8p23f - 0x1.8p23f;
-}
-
 /* The error and the sums of the codes that are nearest by the scale and offset
  * of @fit. */
 static void
 measure (const Group *group, Fit *fit)
 {
   const float inverse = fit->d != 0 ? 1 / fit->d : 0;
-  Lanes errors = spread (0), q = errors, qq = errors, qx = errors;
+  Lanes errors = runnel_quantise_spread (0);
+  Lanes q = errors, qq = errors, qx = errors;
 
   for (int i = 0; i < group->n / LANES; i++) {
     const Lanes x = group->x_lanes[i], weight = group->weight_lanes[i];
-    const Lanes code = round_to_codes (group, (x - fit->m) * inverse);
+    const Lanes code = runnel_quantise_round (group, (x - fit->m) * inverse);
     const Lanes weighted = weight * code, miss = code * fit->d + fit->m - x;
 
     errors += weight * miss * miss;
@@ -108,10 +44,10 @@ measure (const Group *group, Fit *fit)
     qq += weighted * code;
     qx += weighted * x;
   }
-  fit->error = add_lanes (errors);
-  fit->q = add_lanes (q);
-  fit->qq = add_lanes (qq);
-  fit->qx = add_lanes (qx);
+  fit->error = runnel_quantise_add_lanes (errors);
+  fit->q = runnel_quantise_add_lanes (q);
+  fit->qq = runnel_quantise_add_lanes (qq);
+  fit->qx = runnel_quantise_add_lanes (qx);
 }
 
 /* The scale and offset of least squares for the codes of @fit, each rounded
@@ -124,11 +60,11 @@ solve (const Group *group, Fit *fit)
     double along = group->sum_weight * fit->qx - fit->q * group->sum_x;
 
     if (across > 1e-6 * group->sum_weight * fit->qq)
-      fit->d = round_to_half ((float) (along / across));
-    fit->m = round_to_half ((float) ((group->sum_x - fit->d * fit->q)
+      fit->d = runnel_quantise_round_to_half ((float) (along / across));
+    fit->m = runnel_quantise_round_to_half ((float) ((group->sum_x - fit->d * fit->q)
         / group->sum_weight));
   } else if (fit->qq > 0) {
-    fit->d = round_to_half ((float) (fit->qx / fit->qq));
+    fit->d = runnel_quantise_round_to_half ((float) (fit->qx / fit->qq));
   }
 }
 
@@ -136,7 +72,7 @@ solve (const Group *group, Fit *fit)
 static Fit
 begin (const Group *group, float d, float m)
 {
-  Fit fit = { .d = round_to_half (d), .m = round_to_half (m) };
+  Fit fit = { .d = runnel_quantise_round_to_half (d), .m = runnel_quantise_round_to_half (m) };
 
   /* Better the smallest step than none. */
   if (fit.d == 0 && d != 0)
@@ -194,7 +130,7 @@ match_offset (const Group *group, float d, float start, int n_steps, Fit *fit)
 
   for (int shift = 0; shift <= n_codes - n_steps; shift++) {
     fit->d = d;
-    fit->m = round_to_half (start - d * (group->lowest + (float) shift));
+    fit->m = runnel_quantise_round_to_half (start - d * (group->lowest + (float) shift));
     measure (group, fit);
     if (fit->error == 0)
       return true;
@@ -219,7 +155,7 @@ match (const Group *group, float low, float high, Fit *fit)
   int n_codes = (int) (group->highest - group->lowest);
 
   for (int steps = n_codes; steps > 0 && n_codes <= 15; steps--) {
-    float d = round_to_half ((high - low) / (float) steps);
+    float d = runnel_quantise_round_to_half ((high - low) / (float) steps);
 
     if (d == 0 || !is_grid (group, d, low))
       continue;
@@ -237,7 +173,7 @@ match (const Group *group, float low, float high, Fit *fit)
  * than finer steps save. The best few are refined. */
 static const float parts[] = { 1.0f, 0.94f, 0.88f, 0.82f, 0.75f, 0.67f };
 #define N_PARTS ((int) (sizeof parts / sizeof *parts))
-#define N_BEST 3
+#define N_BEST RUNNEL_QUANTISE_FITS
 
 /* Keeps the best, in ascending order of error. */
 static void
@@ -281,38 +217,48 @@ search_scale (const Group *group, float low, float high, Fit best[N_BEST])
   }
 }
 
-static Fit
-fit_group (const Group *group)
+int
+runnel_quantise_fit_some (const Group *group, Fit best[N_BEST])
 {
-  Fit best[N_BEST];
   float low, high;
+  int n = 0;
 
   find_range (group, &low, &high);
   if (match (group, low, high, &best[0]))
-    return best[0];
+    return 1;
   for (int i = 0; i < N_BEST; i++)
     best[i] = (Fit) { .error = INFINITY };
   if (group->offset) {
     search_offset (group, low, high, best);
     /* All alike: one step to what the offset's rounding left. */
     if (low == high)
-      keep (best, begin (group, low - round_to_half (low), low));
+      keep (best, begin (group, low - runnel_quantise_round_to_half (low),
+              low));
   } else {
     search_scale (group, low, high, best);
   }
-  for (int i = 0; i < N_BEST && best[i].error < INFINITY; i++)
-    refine (group, &best[i]);
-  for (int i = 1; i < N_BEST; i++)
-    if (best[i].error < best[0].error)
-      best[0] = best[i];
-  return best[0];
+  while (n < N_BEST && best[n].error < INFINITY)
+    refine (group, &best[n++]);
+  return n > 0 ? n : 1;   /* squares may overflow */
+}
+
+static Fit
+fit_group (const Group *group)
+{
+  Fit fits[N_BEST];
+  const int n = runnel_quantise_fit_some (group, fits);
+
+  for (int i = 1; i < n; i++)
+    if (fits[i].error < fits[0].error)
+      fits[0] = fits[i];
+  return fits[0];
 }
 
 /* ---- Tiles --------------------------------------------------------------- */
 
-static void
-fill_group (Group *group, RunnelTileForm form, const float *x,
-            const float *importance, int n)
+void
+runnel_quantise_fill (Group *group, RunnelTileForm form, const float *x,
+                      const float *importance, int n)
 {
   double sum_weight = 0, sum_x = 0;
 
@@ -340,34 +286,46 @@ fill_group (Group *group, RunnelTileForm form, const float *x,
   group->sum_x = sum_x;
 }
 
-static void
-put_group (RunnelTileForm form, const Group *group, const Fit *fit, int row,
-           uint8_t *at)
+void
+runnel_quantise_put (RunnelTileForm form, float d, float m,
+                     const float *codes, int n, int row, uint8_t *at)
 {
-  const float inverse = fit->d != 0 ? 1 / fit->d : 0;
-  uint16_t d = runnel_float_to_half (fit->d);
-  uint16_t m = runnel_float_to_half (fit->m);
-  uint8_t *codes = at + runnel_tile_head_bytes (form);
+  const uint16_t scale = runnel_float_to_half (d);
+  const uint16_t offset = runnel_float_to_half (m);
+  uint8_t *first = at + runnel_tile_head_bytes (form);
 
-  memcpy (at + 2 * row, &d, 2);
+  memcpy (at + 2 * row, &scale, 2);
   if (form.offset)
-    memcpy (at + 2 * RUNNEL_TILE_ROWS + 2 * row, &m, 2);
-  for (int c = 0; c < group->n; c++) {
+    memcpy (at + 2 * RUNNEL_TILE_ROWS + 2 * row, &offset, 2);
+  for (int c = 0; c < n; c++) {
     int half = c / RUNNEL_TILE_COLUMNS, i = c % RUNNEL_TILE_COLUMNS;
     int within = form.bits == 4 ? i % 16 : i;
-    Lanes nearest = round_to_codes (group,
-        (group->x_lanes[c / LANES] - fit->m) * inverse);
-    uint8_t code = (uint8_t) ((int) nearest[c % LANES] + form.origin);
-    uint8_t *byte = &codes[half * (int) runnel_tile_code_bytes (form)
+    uint8_t code = (uint8_t) ((int) codes[c] + form.origin);
+    uint8_t *byte = &first[half * (int) runnel_tile_code_bytes (form)
         + 32 * (within / 4) + 4 * row + within % 4];
 
     *byte |= form.bits == 4 ? (uint8_t) (code << i / 16 * 4) : code;
   }
 }
 
-/* A type's form, and the bytes from one group to the next. */
-static RunnelTileForm
-get_form (RunnelTensorType type, size_t *ret_group_bytes)
+static void
+put_nearest (RunnelTileForm form, const Group *group, const Fit *fit, int row,
+             uint8_t *at)
+{
+  const float inverse = fit->d != 0 ? 1 / fit->d : 0;
+  float codes[RUNNEL_QUANTISE_GROUP];
+
+  for (int i = 0; i < group->n / LANES; i++) {
+    Lanes nearest = runnel_quantise_round (group,
+        (group->x_lanes[i] - fit->m) * inverse);
+
+    memcpy (&codes[i * LANES], &nearest, sizeof nearest);
+  }
+  runnel_quantise_put (form, fit->d, fit->m, codes, group->n, row, at);
+}
+
+RunnelTileForm
+runnel_quantise_form (RunnelTensorType type, size_t *ret_group_bytes)
 {
   RunnelTileForm form = { .bits = 4, .group = 32 };
 
@@ -385,7 +343,7 @@ runnel_quantise_tile (RunnelTensorType type,
                       uint8_t *tile)
 {
   size_t group_bytes;
-  const RunnelTileForm form = get_form (type, &group_bytes);
+  const RunnelTileForm form = runnel_quantise_form (type, &group_bytes);
   const uint32_t step = (uint32_t) form.group;
 
   memset (tile, 0, runnel_tile_bytes (form, columns));
@@ -394,124 +352,10 @@ runnel_quantise_tile (RunnelTensorType type,
       Group group = { 0 };
       Fit fit;
 
-      fill_group (&group, form, rows[row] + c,
+      runnel_quantise_fill (&group, form, rows[row] + c,
           importance ? importance + c : NULL,
           (int) (columns - c < step ? columns - c : step));
       fit = fit_group (&group);
-      put_group (form, &group, &fit, row, tile + c / step * group_bytes);
+      put_nearest (form, &group, &fit, row, tile + c / step * group_bytes);
     }
-}
-
-/* ---- With feedback ------------------------------------------------------- */
-
-/* The columns of a block of a tile. */
-typedef struct {
-  int n;
-  const float *factor;          /* [n][block] */
-  uint32_t block;
-  float *rows[RUNNEL_TILE_ROWS];
-} Block;
-
-/* Takes what the code of column @j loses from the columns behind it, up to
- * @end. */
-static void
-spread_error (const Block *block, float *x, float error, int j, int end)
-{
-  const float *factor = block->factor + (size_t) j * block->block;
-
-  for (int k = j + 1; k < end; k++)
-    x[k] -= error * factor[k];
-}
-
-/* One row of a group: its columns are rounded in order. The group's own are
- * corrected at once, those behind it by the errors that come back. */
-static void
-quantise_in_order (const Block *block, int first, Group *group,
-                   const Fit *fit, float *x, float errors[MAX_GROUP])
-{
-  const float inverse = fit->d != 0 ? 1 / fit->d : 0;
-
-  for (int c = 0; c < group->n; c++) {
-    const int j = first + c;
-    const Lanes code = round_to_codes (group,
-        spread ((x[j] - fit->m) * inverse));
-    const float value = fit->d * code[0] + fit->m;
-
-    errors[c] = (x[j] - value) / block->factor[(size_t) j * block->block + j];
-    spread_error (block, x, errors[c], j, first + group->n);
-    /* What is put later rounds to this code. */
-    group->x[c] = value;
-  }
-}
-
-/* Takes what a group's codes lose from the columns behind the group, four
- * errors at a time. */
-static void
-spread_errors (const Block *block, int first, int n,
-               const float errors[MAX_GROUP], float *restrict x)
-{
-  const size_t stride = block->block;
-
-  for (int c = 0; c < n; c += 4) {
-    const float *factor = block->factor + (size_t) (first + c) * stride;
-    const float *e = errors + c;
-
-    for (int k = first + n; k < block->n; k++)
-      x[k] -= (e[0] * factor[k] + e[1] * factor[stride + k])
-          + (e[2] * factor[2 * stride + k] + e[3] * factor[3 * stride + k]);
-  }
-}
-
-static void
-quantise_group (const Block *block, RunnelTileForm form, int first, int n,
-                uint8_t *at)
-{
-  float importance[MAX_GROUP];
-
-  for (int c = 0; c < n; c++) {
-    float diagonal = block->factor[(size_t) (first + c) * block->block + first
-        + c];
-
-    /* An error here costs so much after the others have done their best. */
-    importance[c] = 1 / (diagonal * diagonal);
-  }
-  for (int row = 0; row < RUNNEL_TILE_ROWS; row++) {
-    float errors[MAX_GROUP];
-    Group group = { 0 };
-    Fit fit;
-
-    if (block->rows[row] == NULL)
-      continue;
-    fill_group (&group, form, block->rows[row] + first, importance, n);
-    fit = fit_group (&group);
-    quantise_in_order (block, first, &group, &fit, block->rows[row], errors);
-    put_group (form, &group, &fit, row, at);
-    spread_errors (block, first, n, errors, block->rows[row]);
-  }
-}
-
-void
-runnel_quantise_tile_with_feedback (RunnelTensorType type,
-                                    float *const rows[RUNNEL_TILE_ROWS],
-                                    uint32_t columns,
-                                    const RunnelFeedback *feedback,
-                                    uint8_t *tile)
-{
-  size_t group_bytes;
-  const RunnelTileForm form = get_form (type, &group_bytes);
-  const uint32_t step = (uint32_t) form.group;
-  Block block = { .block = feedback->block, .factor = feedback->factors };
-
-  memset (tile, 0, runnel_tile_bytes (form, columns));
-  for (uint32_t from = 0; from < columns; from += block.block) {
-    uint32_t n = columns - from < block.block ? columns - from : block.block;
-
-    block.n = (int) n;
-    for (int row = 0; row < RUNNEL_TILE_ROWS; row++)
-      block.rows[row] = rows[row] != NULL ? rows[row] + from : NULL;
-    for (uint32_t c = 0; c < n; c += step)
-      quantise_group (&block, form, (int) c, (int) (n - c < step ? n - c
-              : step), tile + (from + c) / step * group_bytes);
-    block.factor += (size_t) block.block * block.block;
-  }
 }

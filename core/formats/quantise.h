@@ -19,20 +19,22 @@ void runnel_quantise_tile (RunnelTensorType type,
                            uint32_t columns, const float *importance,
                            uint8_t *tile);
 
-/* What an error in one column lets the others make good, in blocks of @block
- * columns, of which the last may be shorter. @factors: of each block the upper
- * triangle U, [block][block] and no more than the block has, of U' U = H^-1,
- * H = the second moments of the inputs. */
+#define RUNNEL_QUANTISE_BLOCK 1024     /* columns of the largest block */
+
+/* What a matrix is given, in blocks of @block columns whose errors are made
+ * good among each other; the last may be shorter. Of each block
+ * [block][block] floats, and no more of them than the block has columns.
+ * @moments: H, the second moments of the inputs, made definite. @factors: the
+ * upper triangle U of U' U = H^-1. */
 typedef struct {
-  uint32_t block;              /* a multiple of 64 */
-  const float *factors;
+  uint32_t block;              /* a multiple of 64, or all columns */
+  const float *moments, *factors;
 } RunnelFeedback;
 
-/* The same, one column after the other, and what a column loses is spread over
- * those behind it (Frantar, Ashkboos, Hoefler, Alistarh, "GPTQ", ICLR 2023).
- * @rows are changed. */
-void runnel_quantise_tile_with_feedback (RunnelTensorType type,
-                                         float *const rows[RUNNEL_TILE_ROWS],
-                                         uint32_t columns,
-                                         const RunnelFeedback *feedback,
-                                         uint8_t *tile);
+/* The same, so that the outputs for such inputs change least: one column after
+ * the other, and what a column loses is spread over those behind it (Frantar,
+ * Ashkboos, Hoefler, Alistarh, "GPTQ", ICLR 2023); then scales, offsets and
+ * codes in turn. */
+void runnel_quantise_tile_with_feedback (
+    RunnelTensorType type, const float *const rows[RUNNEL_TILE_ROWS],
+    uint32_t columns, const RunnelFeedback *feedback, uint8_t *tile);

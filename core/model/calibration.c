@@ -24,7 +24,6 @@ struct _RunnelCalibration {
   guint64 n_tokens;
   float *rows;                /* [WINDOW][widest input] */
   guint known;                /* index of what the feedback is made of */
-  float *factors;
   RunnelFeedback feedback;
 };
 
@@ -49,7 +48,7 @@ runnel_calibration_finalize (GObject *object)
   g_free (self->moments);
   g_free (self->output_norm);
   g_free (self->rows);
-  g_free (self->factors);
+  runnel_feedback_clear (&self->feedback);
   g_clear_object (&self->engine);
   G_OBJECT_CLASS (runnel_calibration_parent_class)->finalize (object);
 }
@@ -339,10 +338,7 @@ runnel_calibration_get_feedback (RunnelCalibration *self, const char *tensor,
       || self->moments[index].columns != n_columns)
     return NULL;
   if (index != self->known) {
-    g_free (self->factors);
-    self->factors = runnel_moments_make_factors (&self->moments[index]);
-    self->feedback.block = RUNNEL_MOMENTS_BLOCK;
-    self->feedback.factors = self->factors;
+    runnel_moments_make_feedback (&self->moments[index], &self->feedback);
     self->known = index;
   }
   return &self->feedback;

@@ -63,13 +63,12 @@ read_row (RunnelModel *model, const char *name, guint row, float *values)
 }
 
 /* The products of the first layer read the norm of the embedding. */
-static float *
-make_expected_factors (Fixture *f, guint n_embd)
+static void
+make_expected (Fixture *f, guint n_embd, RunnelFeedback *expected)
 {
   g_autofree float *rows = g_new (float, (N_TOKENS + 3) * n_embd);
   g_autofree float *norm = g_new (float, n_embd);
   RunnelMoments moments;
-  float *factors;
 
   read_row (f->model, "blk.0.attn_norm.weight", 0, norm);
   for (guint i = 0; i < N_TOKENS; i++) {
@@ -84,9 +83,8 @@ make_expected_factors (Fixture *f, guint n_embd)
   }
   runnel_moments_init (&moments, n_embd);
   runnel_moments_add (&moments, rows, N_TOKENS);
-  factors = runnel_moments_make_factors (&moments);
+  runnel_moments_make_feedback (&moments, expected);
   runnel_moments_clear (&moments);
-  return factors;
 }
 
 /* The mean squares are those of the norm's weights, but for chance. */
@@ -109,7 +107,7 @@ static void
 test_moments (Fixture *f, gconstpointer data)
 {
   const guint n_embd = runnel_model_get_n_embd (f->model);
-  g_autofree float *expected = make_expected_factors (f, n_embd);
+  RunnelFeedback expected = { 0 };
   g_autoptr (GError) error = NULL;
   g_autoptr (RunnelCalibration) calibration
       = runnel_calibration_new (f->engine, &error);
@@ -118,6 +116,7 @@ test_moments (Fixture *f, gconstpointer data)
   gsize n_columns;
 
   g_assert_no_error (error);
+  make_expected (f, n_embd, &expected);
   g_assert_null (runnel_calibration_get_feedback (calibration,
           "blk.0.attn_q.weight", n_embd));
   g_assert_true (runnel_calibration_feed (calibration, f->tokens, N_TOKENS,
@@ -134,9 +133,12 @@ test_moments (Fixture *f, gconstpointer data)
     for (guint k = i; k < n_embd; k++) {
       gsize at = (gsize) i * feedback->block + k;
 
-      g_assert_cmpfloat (fabsf (feedback->factors[at] - expected[at]), <,
-          2e-3f * fabsf (expected[i * feedback->block + i]));
+      g_assert_cmpfloat (fabsf (feedback->factors[at] - expected.factors[at]),
+          <, 2e-3f * fabsf (expected.factors[i * feedback->block + i]));
+      g_assert_cmpfloat (fabsf (feedback->moments[at] - expected.moments[at]),
+          <, 2e-3f * fabsf (expected.moments[i * feedback->block + i]));
     }
+  runnel_feedback_clear (&expected);
   check_importance (f, importance, n_embd);
 }
 
