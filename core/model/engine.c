@@ -147,6 +147,8 @@ make (RunnelModel *model, RunnelBackend *backend, RunnelKvType kv_type,
       ops->page_bytes (backend, &self->shape));
   if (self->pool == NULL)
     return self;
+  if (weights->placement.huge_pages)
+    runnel_page_pool_use_huge_pages (self->pool);
   self->cache = runnel_prefix_cache_new (self->pool, self->shape.n_embd,
       DEFAULT_CACHE_BUDGET);
   self->batcher = runnel_batcher_new (self);

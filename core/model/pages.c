@@ -7,9 +7,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "page-arena.h"
+
+/* Huge pages are for what attention streams from memory, not for a short
+ * reply, whose last one would be mostly empty; and for pages that are not
+ * small against them. */
+#define HUGE_FROM_BYTES (8 << 20)
+#define HUGE_PAGE_BYTES (64 << 10)
+
 struct RunnelPagePool {
   uint32_t rows;
   size_t page_bytes;
+  RunnelPageArena *arena;    /* on huge pages, or NULL */
   atomic_uint references;    /* the creator and every page */
   _Atomic uint64_t limit;
   _Atomic uint64_t other;    /* bytes that count beside the pages */
@@ -20,6 +29,7 @@ struct RunnelPagePool {
 struct RunnelPage {
   RunnelPagePool *pool;
   uint8_t *data;
+  bool in_arena;
   atomic_uint references;
   _Atomic uint32_t claimed;  /* rows somebody has written or will write */
   uint32_t cache_references;
@@ -41,8 +51,17 @@ runnel_page_pool_new (uint32_t rows, size_t bytes)
 void
 runnel_page_pool_unref (RunnelPagePool *pool)
 {
-  if (atomic_fetch_sub (&pool->references, 1) == 1)
-    free (pool);
+  if (atomic_fetch_sub (&pool->references, 1) != 1)
+    return;
+  runnel_page_arena_free (pool->arena);
+  free (pool);
+}
+
+void
+runnel_page_pool_use_huge_pages (RunnelPagePool *pool)
+{
+  if (pool->arena == NULL && pool->page_bytes >= HUGE_PAGE_BYTES)
+    pool->arena = runnel_page_arena_new (pool->page_bytes);
 }
 
 uint32_t
@@ -115,6 +134,18 @@ reserve (RunnelPagePool *pool)
   return true;
 }
 
+/* A limit is kept to the page, so there nothing larger is taken. */
+static void
+allocate (RunnelPagePool *pool, RunnelPage *page)
+{
+  if (pool->arena != NULL && atomic_load (&pool->limit) == 0
+      && atomic_load (&pool->bytes) > HUGE_FROM_BYTES)
+    page->data = runnel_page_arena_take (pool->arena);
+  page->in_arena = page->data != NULL;
+  if (page->data == NULL)
+    page->data = calloc (1, pool->page_bytes);
+}
+
 RunnelPage *
 runnel_page_new (RunnelPagePool *pool)
 {
@@ -124,7 +155,7 @@ runnel_page_new (RunnelPagePool *pool)
     return NULL;
   page = calloc (1, sizeof *page);
   if (page != NULL)
-    page->data = calloc (1, pool->page_bytes);
+    allocate (pool, page);
   if (page == NULL || page->data == NULL) {
     free (page);
     atomic_fetch_sub (&pool->bytes, pool->page_bytes);
@@ -152,7 +183,10 @@ runnel_page_unref (RunnelPage *page)
       != 1)
     return;
   atomic_fetch_sub (&pool->bytes, pool->page_bytes);
-  free (page->data);
+  if (page->in_arena)
+    runnel_page_arena_give_back (pool->arena, page->data);
+  else
+    free (page->data);
   free (page);
   runnel_page_pool_unref (pool);
 }

@@ -21,6 +21,9 @@ typedef struct RunnelPage RunnelPage;
  * all its pages are released. NULL when memory is short. */
 RunnelPagePool *runnel_page_pool_new (uint32_t rows, size_t bytes);
 void runnel_page_pool_unref (RunnelPagePool *pool);
+/* Lets pages lie on the system's huge pages once there are many and there is
+ * no limit. Before the first page. */
+void runnel_page_pool_use_huge_pages (RunnelPagePool *pool);
 uint32_t runnel_page_pool_rows (const RunnelPagePool *pool);
 size_t runnel_page_pool_page_bytes (const RunnelPagePool *pool);
 

@@ -65,6 +65,7 @@ runnel_placement_decide (RunnelPlacement *self, RunnelLoadMode mode,
   guint64 available = get_available_memory (root);
 
   self->copy = FALSE;
+  self->huge_pages = mode != RUNNEL_LOAD_MODE_MAP && has_huge_pages (root);
   if (bytes == 0)
     self->reason = g_strdup ("repacked into huge pages");
   else if (mode == RUNNEL_LOAD_MODE_READ)
@@ -74,7 +75,7 @@ runnel_placement_decide (RunnelPlacement *self, RunnelLoadMode mode,
   else if (shared)
     self->reason = g_strdup ("used in the file: another process has it open "
         "too");
-  else if (!has_huge_pages (root))
+  else if (!self->huge_pages)
     self->reason = g_strdup ("used in the file: the system has no transparent "
         "huge pages");
   else if (bytes > available / SHARE_OF_MEMORY)

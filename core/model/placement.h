@@ -14,6 +14,7 @@ G_BEGIN_DECLS
 
 typedef struct {
   gboolean copy;
+  gboolean huge_pages;  /* may be used for what memory is taken besides */
   char *reason;   /* for people: "used in the file: ..." */
 } RunnelPlacement;
 

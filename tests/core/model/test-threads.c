@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "backends/cpu/thread-team.h"
+#include "model/page-arena.h"
 #include "model/pages.h"
 #include "model/scheduler.h"
 
@@ -189,6 +190,110 @@ test_pages (void)
   ok &= runnel_page_pool_bytes (pool) == 0;
   runnel_page_pool_unref (pool);
   report ("pages shared by four holders", ok && claims > 0);
+}
+
+/* Pages on huge pages: zeroed, also when used before, apart from each other,
+ * and no more huge pages than they lie in. */
+#define HUGE_TEST_BYTES ((size_t) 700000)
+#define HUGE_TEST_PAGES 60
+
+static bool
+is_filled (const uint8_t *data, uint8_t value)
+{
+  return data[0] == value
+      && memcmp (data, data + 1, HUGE_TEST_BYTES - 1) == 0;
+}
+
+static void *
+take_and_give_back (void *data)
+{
+  RunnelPageArena *arena = data;
+  bool ok = true;
+
+  for (unsigned i = 0; i < 40; i++) {
+    uint8_t *pages[3];
+
+    for (unsigned k = 0; k < 3; k++) {
+      pages[k] = runnel_page_arena_take (arena);
+      ok &= is_filled (pages[k], 0);
+      memset (pages[k], 1 + k, HUGE_TEST_BYTES);
+    }
+    for (unsigned k = 0; k < 3; k++) {
+      ok &= is_filled (pages[k], 1 + k);
+      runnel_page_arena_give_back (arena, pages[k]);
+    }
+  }
+  return ok ? data : NULL;
+}
+
+static void
+test_arena (void)
+{
+  RunnelPageArena *arena = runnel_page_arena_new (HUGE_TEST_BYTES);
+  const size_t huge = 2 << 20;
+  uint8_t *pages[HUGE_TEST_PAGES];
+  pthread_t threads[3];
+  bool ok = arena != NULL;
+
+  for (unsigned i = 0; i < HUGE_TEST_PAGES; i++) {
+    pages[i] = runnel_page_arena_take (arena);
+    ok &= is_filled (pages[i], 0);
+    memset (pages[i], 1 + i, HUGE_TEST_BYTES);
+  }
+  ok &= runnel_page_arena_bytes (arena)
+      <= HUGE_TEST_PAGES * HUGE_TEST_BYTES + 2 * huge;
+  /* All but every seventh, from both ends. */
+  for (unsigned i = 0; i < HUGE_TEST_PAGES; i++) {
+    unsigned page = i % 2 == 0 ? i / 2 : HUGE_TEST_PAGES - 1 - i / 2;
+
+    if (page % 7 != 0)
+      runnel_page_arena_give_back (arena, pages[page]);
+  }
+  ok &= runnel_page_arena_bytes (arena)
+      <= (HUGE_TEST_PAGES / 7 + 1) * 2 * huge;
+  for (unsigned i = 0; i < 3; i++)
+    pthread_create (&threads[i], NULL, take_and_give_back, arena);
+  for (unsigned i = 0; i < 3; i++) {
+    void *result;
+
+    pthread_join (threads[i], &result);
+    ok &= result != NULL;
+  }
+  for (unsigned i = 0; i < HUGE_TEST_PAGES; i += 7) {
+    ok &= is_filled (pages[i], 1 + i);
+    runnel_page_arena_give_back (arena, pages[i]);
+  }
+  ok &= runnel_page_arena_bytes (arena) == 0;
+  runnel_page_arena_free (arena);
+  report ("pages on huge pages", ok);
+}
+
+/* A pool changes over to them once it is large, and not under a limit. */
+static void
+test_pool_of_huge_pages (void)
+{
+  RunnelPagePool *pool = runnel_page_pool_new (32, HUGE_TEST_BYTES);
+  RunnelPage *pages[HUGE_TEST_PAGES];
+  bool ok = true;
+
+  runnel_page_pool_use_huge_pages (pool);
+  for (unsigned round = 0; round < 2; round++) {
+    runnel_page_pool_set_limit (pool,
+        round == 0 ? 0 : HUGE_TEST_PAGES * HUGE_TEST_BYTES);
+    for (unsigned i = 0; i < HUGE_TEST_PAGES; i++) {
+      pages[i] = runnel_page_new (pool);
+      ok &= is_filled (runnel_page_data (pages[i]), 0);
+      memset (runnel_page_data (pages[i]), 1 + i, HUGE_TEST_BYTES);
+    }
+    ok &= round == 0 || runnel_page_new (pool) == NULL;
+    for (unsigned i = 0; i < HUGE_TEST_PAGES; i++) {
+      ok &= is_filled (runnel_page_data (pages[i]), 1 + i);
+      runnel_page_unref (pages[i]);
+    }
+    ok &= runnel_page_pool_bytes (pool) == 0;
+  }
+  runnel_page_pool_unref (pool);
+  report ("a pool that grows onto huge pages", ok);
 }
 
 static void
@@ -413,6 +518,8 @@ main (void)
   test_team_is_shared ();
   test_claims ();
   test_pages ();
+  test_arena ();
+  test_pool_of_huge_pages ();
   test_lock_step ();
   test_mixed ();
   test_absent_participant ();
