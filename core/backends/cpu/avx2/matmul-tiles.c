@@ -5,223 +5,447 @@
  * Products with interleaved weights. A 32-bit lane is a row of the tile: its
  * four bytes meet the same four columns of x in every lane, so that nothing
  * is ever summed across lanes.
+ *
+ * Up to MAX_STREAMED rows of x meet one tile after another, since memory is
+ * fastest as one stream of tiles (measured: two at a time lose a third), and
+ * share the unpacking of codes eight rows at a time. More rows meet panels of
+ * two tiles that are unpacked once and stay in the nearest cache: then every
+ * four bytes of x are fetched for 16 weights, and what is left is little but
+ * products and sums.
  */
 #include "avx2.h"
 
-/* So few rows are bound by memory, which is fastest as one stream of tiles
- * (measured: two at a time lose a third), fetched this far ahead. */
-#define STREAMED_ROWS 4
+#define AT_ONCE 8               /* rows of x that share a tile's codes */
+#define MAX_STREAMED 15
 #define PREFETCH_BYTES 2560
 
-/* What a product needs of up to four rows of x. */
+/* The compiler sees another value: it neither moves what is computed from v
+ * out of a loop, where registers are scarce, nor joins it with constants. */
+#define OPAQUE(v) __asm__ ("" : "+r" (v))
+#define OPAQUE_VECTOR(v) __asm__ ("" : "+x" (v))
+
+/* What waits in memory while registers hold sums that are used more often. */
+#define IN_MEMORY(v) __asm__ ("" : "+m" (v))
+
+/* Rows of x from one group of 32 columns on. The i-th row is i · odd[0] bytes
+ * on, made from odd[] = 1, 3, 5, 7 rows by doubling as an address can have
+ * it; its codes are eight times as far. */
 typedef struct {
-  const int8_t *q[4];
-  const float *scale[4];
-  const int32_t *sum[4];
-  const float *moment[4];
+  const int8_t *q;
+  const char *scale;
+  const char *sum;
+  const char *moment;
+  size_t odd[4];
+  size_t odd_codes[4];
 } Rows;
 
-static void
-take_rows (Rows *rows, const RunnelRows *x, uint32_t first, uint32_t n)
+ALWAYS_INLINE Rows
+take_rows (const RunnelRows *x, uint32_t row, uint32_t group)
 {
   size_t groups = runnel_n_groups (x->columns);
+  size_t at = row * groups + group;
+  Rows rows = {
+    .q = x->q + at * RUNNEL_GROUP,
+    .scale = (const char *) (x->scale + at),
+    .sum = (const char *) (x->sum + at),
+    .moment = (const char *) (x->moment + at),
+  };
 
-  for (uint32_t i = 0; i < n; i++) {
-    size_t at = (first + i) * groups;
+  for (size_t i = 0; i < 4; i++) {
+    rows.odd[i] = (2 * i + 1) * groups * sizeof (float);
+    rows.odd_codes[i] = (2 * i + 1) * groups * RUNNEL_GROUP;
+  }
+  return rows;
+}
 
-    rows->q[i] = x->q + at * RUNNEL_GROUP;
-    rows->scale[i] = x->scale + at;
-    rows->sum[i] = x->sum + at;
-    rows->moment[i] = x->moment + at;
+/* Before a group of n rows is used. */
+ALWAYS_INLINE void
+hold_rows (Rows *rows, int n, RunnelTileForm form)
+{
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    if (n > (i == 0 ? 1 : 2 * i + 1)) {
+      OPAQUE (rows->odd[i]);
+      OPAQUE (rows->odd_codes[i]);
+    }
+  }
+  OPAQUE (rows->q);
+  OPAQUE (rows->scale);
+  if (form.origin == 8)
+    OPAQUE (rows->sum);
+  if (form.offset)
+    OPAQUE (rows->moment);
+}
+
+ALWAYS_INLINE void
+next_group (Rows *rows)
+{
+  rows->q += RUNNEL_GROUP;
+  rows->scale += sizeof (float);
+  rows->sum += sizeof (int32_t);
+  rows->moment += sizeof (float);
+}
+
+ALWAYS_INLINE size_t
+row_offset (const size_t odd[4], int i)
+{
+  switch (i) {
+    case 0:
+      return 0;
+    case 2:
+      return 2 * odd[0];
+    case 4:
+      return 4 * odd[0];
+    case 6:
+      return 2 * odd[1];
+    default:
+      return odd[i / 2];
   }
 }
 
-/* Integer sums of a group of 4-bit codes, 32 columns. A lane's eight pairs of
- * products are at most 8 · 2 · 15 · 127 in magnitude: 16 bits hold them. */
+/* Four bytes of the i-th row, the same in every lane. */
+ALWAYS_INLINE __m256i
+load_codes (const Rows *rows, int i, int column)
+{
+  return broadcast_4_bytes (rows->q + row_offset (rows->odd_codes, i)
+      + column);
+}
+
+ALWAYS_INLINE __m256
+load_float (const char *values, const Rows *rows, int i)
+{
+  float value;
+
+  memcpy (&value, values + row_offset (rows->odd, i), sizeof value);
+  return _mm256_set1_ps (value);
+}
+
+/* Sum of 8 times the codes of the i-th row: of their origin. */
+ALWAYS_INLINE __m256i
+load_origin (const Rows *rows, int i)
+{
+  return _mm256_slli_epi32 (broadcast_4_bytes (rows->sum
+          + row_offset (rows->odd, i)), 3);
+}
+
+/* Adds products of unsigned codes of up to 4 bits to sums of 16 bits. Of 32
+ * columns eight pairs of products meet in one, at most 8 · 2 · 15 · 127 in
+ * magnitude: 16 bits hold them. */
+ALWAYS_INLINE __m256i
+add_products (bool first, __m256i sum, __m256i codes, __m256i x)
+{
+  __m256i products = _mm256_maddubs_epi16 (codes, x);
+
+  sum = first ? products : _mm256_add_epi16 (sum, products);
+  OPAQUE_VECTOR (sum);
+  return sum;
+}
+
+/* acc + (d · scale) · isum (+ m · moment). */
+ALWAYS_INLINE __m256
+add_group (__m256 acc, __m256 d, __m256 m, __m256i isum, __m256 scale,
+    __m256 moment, bool offset)
+{
+  acc = _mm256_add_ps (acc, _mm256_mul_ps (_mm256_mul_ps (d, scale),
+          _mm256_cvtepi32_ps (isum)));
+  if (offset)
+    acc = _mm256_add_ps (acc, _mm256_mul_ps (m, moment));
+  return acc;
+}
+
+/* ---- A tile and a few rows --------------------------------------------- */
+
+/* Integer sums of 32 columns of 4-bit codes. */
 ALWAYS_INLINE void
-sum_4_bits (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
-    uint32_t g, int n, bool origin_8, __m256i isum[2][4])
+sum_4_bits (const uint8_t *p, const Rows *rows, int n, bool origin_8,
+    __m256i isum[AT_ONCE])
 {
   const __m256i nibble = _mm256_set1_epi8 (15);
-  __m256i s[2][4];
 
 #pragma GCC unroll 4
   for (int v = 0; v < 4; v++) {
-    __m256i low[2], high[2];
+    __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + 32 * v));
+    __m256i low, high;
 
-#pragma GCC unroll 4
-    for (int t = 0; t < n_tiles; t++) {
-      __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + t * stride
-              + 32 * v));
-
-      low[t] = _mm256_and_si256 (codes, nibble);
-      high[t] = _mm256_and_si256 (_mm256_srli_epi16 (codes, 4), nibble);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < n; i++) {
-      const int8_t *q = rows->q[i] + (size_t) g * RUNNEL_GROUP + 4 * v;
-      __m256i xl = broadcast_4_bytes (q), xh = broadcast_4_bytes (q + 16);
-
-#pragma GCC unroll 4
-      for (int t = 0; t < n_tiles; t++) {
-        __m256i a = _mm256_maddubs_epi16 (low[t], xl);
-        __m256i b = _mm256_maddubs_epi16 (high[t], xh);
-
-        __asm__ ("" : "+x"(a), "+x"(b));
-        a = _mm256_add_epi16 (a, b);
-        s[t][i] = v == 0 ? a : _mm256_add_epi16 (s[t][i], a);
-      }
-    }
+    OPAQUE_VECTOR (codes);
+    low = _mm256_and_si256 (codes, nibble);
+    high = _mm256_and_si256 (_mm256_srli_epi16 (codes, 4), nibble);
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++)
+      isum[i] = add_products (v == 0, isum[i], low,
+          load_codes (rows, i, 4 * v));
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++)
+      isum[i] = add_products (false, isum[i], high,
+          load_codes (rows, i, 4 * v + 16));
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int i = 0; i < n; i++) {
-    __m256i origin = _mm256_setzero_si256 ();
-
+    isum[i] = _mm256_madd_epi16 (isum[i], _mm256_set1_epi16 (1));
     if (origin_8)
-      origin = _mm256_slli_epi32 (_mm256_set1_epi32 (rows->sum[i][g]), 3);
-#pragma GCC unroll 4
-    for (int t = 0; t < n_tiles; t++) {
-      isum[t][i] = _mm256_madd_epi16 (s[t][i], _mm256_set1_epi16 (1));
-      if (origin_8)
-        isum[t][i] = _mm256_sub_epi32 (isum[t][i], origin);
-    }
+      isum[i] = _mm256_sub_epi32 (isum[i], load_origin (rows, i));
   }
 }
 
 /* The same of signed 8-bit codes; one pair of products, at most 2 · 128 · 127,
  * fills 16 bits. */
 ALWAYS_INLINE void
-sum_8_bits (const uint8_t *p, size_t stride, int n_tiles, const Rows *rows,
-    uint32_t g, int n, __m256i isum[2][4])
+sum_8_bits (const uint8_t *p, const Rows *rows, int n, __m256i isum[AT_ONCE])
 {
-  const __m256i ones = _mm256_set1_epi16 (1);
-
 #pragma GCC unroll 8
   for (int v = 0; v < 8; v++) {
-    __m256i codes[2], magnitude[2];
+    __m256i codes = _mm256_loadu_si256 ((const __m256i *) (p + 32 * v));
+    __m256i magnitude;
 
-#pragma GCC unroll 4
-    for (int t = 0; t < n_tiles; t++) {
-      codes[t] = _mm256_loadu_si256 ((const __m256i *) (p + t * stride
-              + 32 * v));
-      magnitude[t] = _mm256_abs_epi8 (codes[t]);
-    }
-#pragma GCC unroll 4
+    OPAQUE_VECTOR (codes);
+    magnitude = _mm256_abs_epi8 (codes);
+#pragma GCC unroll 8
     for (int i = 0; i < n; i++) {
-      __m256i x = broadcast_4_bytes (rows->q[i] + (size_t) g * RUNNEL_GROUP
-          + 4 * v);
+      __m256i sums = _mm256_madd_epi16 (_mm256_maddubs_epi16 (magnitude,
+              _mm256_sign_epi8 (load_codes (rows, i, 4 * v), codes)),
+          _mm256_set1_epi16 (1));
 
-#pragma GCC unroll 4
-      for (int t = 0; t < n_tiles; t++) {
-        __m256i a = _mm256_madd_epi16 (_mm256_maddubs_epi16 (magnitude[t],
-                _mm256_sign_epi8 (x, codes[t])), ones);
-
-        isum[t][i] = v == 0 ? a : _mm256_add_epi32 (isum[t][i], a);
-      }
+      isum[i] = v == 0 ? sums : _mm256_add_epi32 (isum[i], sums);
+      OPAQUE_VECTOR (isum[i]);
     }
   }
 }
 
-/* acc + (d · scale) · isum (+ m · moment) of the g-th 32 columns. */
+/* The tile at p times n rows. */
 ALWAYS_INLINE void
-add_group (__m256 acc[4], __m256 d, __m256 m, const __m256i isum[4],
-    const Rows *rows, uint32_t g, int n, bool offset)
-{
-#pragma GCC unroll 4
-  for (int i = 0; i < n; i++) {
-    acc[i] = _mm256_add_ps (acc[i], _mm256_mul_ps (_mm256_mul_ps (d,
-                _mm256_set1_ps (rows->scale[i][g])),
-            _mm256_cvtepi32_ps (isum[i])));
-    if (offset)
-      acc[i] = _mm256_add_ps (acc[i], _mm256_mul_ps (m,
-              _mm256_set1_ps (rows->moment[i][g])));
-  }
-}
-
-/* n_tiles tiles times n rows of x. */
-ALWAYS_INLINE void
-multiply_tiles (const uint8_t *p, size_t stride, int n_tiles, uint32_t groups,
-    const Rows *rows, int n, RunnelTileForm form, __m256 acc[2][4])
+multiply_tile (const uint8_t *p, uint32_t groups, Rows rows, int n,
+    RunnelTileForm form, __m256 acc[AT_ONCE])
 {
   const int heads = (int) runnel_tile_head_bytes (form);
   const int codes = (int) runnel_tile_code_bytes (form);
-  const uint32_t per_scale = (uint32_t) form.group / RUNNEL_GROUP;
+  const int per_scale = form.group / RUNNEL_GROUP;
 
-#pragma GCC unroll 4
-  for (int t = 0; t < n_tiles; t++) {
-#pragma GCC unroll 4
-    for (int i = 0; i < n; i++)
-      acc[t][i] = _mm256_setzero_ps ();
-  }
-  for (uint32_t g = 0; g < groups;) {
-    const uint8_t *head = p;
+#pragma GCC unroll 8
+  for (int i = 0; i < n; i++)
+    acc[i] = _mm256_setzero_ps ();
+  while (groups > 0) {
+    __m256 d = lanes_load_halves (p), m = d;
 
+    if (form.offset)
+      m = lanes_load_halves (p + 16);
     p += heads;
 #pragma GCC unroll 2
-    for (uint32_t k = 0; k < per_scale && g < groups; k++, g++, p += codes) {
-      __m256i isum[2][4];
+    for (int k = 0; k < per_scale; k++) {
+      __m256i isum[AT_ONCE];
 
+      hold_rows (&rows, n, form);
+      OPAQUE (p);
+      for (int line = 0; line < codes; line += 64)
+        _mm_prefetch ((const char *) p + PREFETCH_BYTES + line, _MM_HINT_T0);
       if (form.bits == 4)
-        sum_4_bits (p, stride, n_tiles, rows, g, n, form.origin == 8, isum);
+        sum_4_bits (p, &rows, n, form.origin == 8, isum);
       else
-        sum_8_bits (p, stride, n_tiles, rows, g, n, isum);
-#pragma GCC unroll 4
-      for (int t = 0; t < n_tiles; t++) {
-        __m256 d = lanes_load_halves (head + t * stride), m = d;
+        sum_8_bits (p, &rows, n, isum);
+#pragma GCC unroll 8
+      for (int i = 0; i < n; i++) {
+        acc[i] = add_group (acc[i], d, m, isum[i],
+            load_float (rows.scale, &rows, i),
+            load_float (rows.moment, &rows, i), form.offset);
+        if (n > 6)              /* else there are registers for all */
+          IN_MEMORY (acc[i]);
+      }
+      p += codes;
+      next_group (&rows);
+      if (--groups == 0)
+        break;
+    }
+  }
+}
 
-        if (form.offset)
-          m = lanes_load_halves (head + t * stride + 16);
-        if (n_tiles == 1) {
-          for (int line = 0; line < codes; line += 64)
-            _mm_prefetch ((const char *) p + t * stride + PREFETCH_BYTES
-                + line, _MM_HINT_T0);
-        }
-        add_group (acc[t], d, m, isum[t], rows, g, n, form.offset);
+/* The t-th tile times n rows of x from the first on. */
+ALWAYS_INLINE void
+multiply_rows (const RunnelMatrix *w, const RunnelRows *x, uint32_t first,
+    int n, const float *bias, float *y, size_t y_stride, uint32_t t,
+    RunnelTileForm form)
+{
+  __m256 acc[AT_ONCE];
+
+  multiply_tile (w->data + t * w->stride, runnel_n_groups (w->columns),
+      take_rows (x, first, 0), n, form, acc);
+#pragma GCC unroll 8
+  for (int i = 0; i < n; i++)
+    store_tile (acc[i], w, t * RUNNEL_TILE_ROWS, bias,
+        y + (first + (uint32_t) i) * y_stride);
+}
+
+/* The t-th tile times all rows, in parts of nearly the same size. */
+ALWAYS_INLINE void
+stream_tile (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
+    float *y, size_t y_stride, uint32_t t, RunnelTileForm form)
+{
+  for (uint32_t i = 0, n; i < x->n; i += n) {
+    uint32_t left = x->n - i, n_parts = (left + AT_ONCE - 1) / AT_ONCE;
+
+    n = (left + n_parts - 1) / n_parts;
+    switch (n) {
+#define CASE(n)                                                               \
+      case n:                                                                 \
+        multiply_rows (w, x, i, n, bias, y, y_stride, t, form);               \
+        break;
+      CASE (1) CASE (2) CASE (3) CASE (4) CASE (5) CASE (6) CASE (7) CASE (8)
+#undef CASE
+    }
+  }
+}
+
+/* ---- Panels and many rows ---------------------------------------------- */
+
+#define PANEL_TILES 2
+#define PANEL_GROUPS 32         /* 20 KiB, beside which rows of x have room */
+#define PANEL_ROWS 4
+
+/* Of tiles and groups of 32 columns, in the order of their use: vectors of
+ * one code a byte, scales and offsets. */
+typedef struct {
+  __m256i codes[PANEL_GROUPS][8][PANEL_TILES];
+  __m256 d[PANEL_GROUPS][PANEL_TILES];
+  __m256 m[PANEL_GROUPS][PANEL_TILES];
+} Panel;
+
+/* n groups of 4-bit codes from the first on, which begins a group of `form`. */
+ALWAYS_INLINE void
+unpack_tile (const uint8_t *p, uint32_t first, uint32_t n, RunnelTileForm form,
+    Panel *panel, int t)
+{
+  const __m256i nibble = _mm256_set1_epi8 (15);
+  const size_t heads = runnel_tile_head_bytes (form);
+  const size_t codes = runnel_tile_code_bytes (form);
+  const uint32_t per_scale = (uint32_t) form.group / RUNNEL_GROUP;
+
+  p += first / per_scale * heads + first * codes;
+  for (uint32_t g = 0; g < n;) {
+    __m256 d = lanes_load_halves (p), m = d;
+
+    if (form.offset)
+      m = lanes_load_halves (p + 16);
+    p += heads;
+    for (uint32_t k = 0; k < per_scale && g < n; k++, g++, p += codes) {
+      panel->d[g][t] = d;
+      if (form.offset)
+        panel->m[g][t] = m;
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; v++) {
+        __m256i packed
+            = _mm256_loadu_si256 ((const __m256i *) (p + 32 * v));
+
+        panel->codes[g][v][t] = _mm256_and_si256 (packed, nibble);
+        panel->codes[g][v + 4][t]
+            = _mm256_and_si256 (_mm256_srli_epi16 (packed, 4), nibble);
       }
     }
   }
 }
 
-/* n_tiles tiles from the t-th on times n rows of x from the i-th on. */
+/* Panel times n rows, which the next ones follow in memory. */
 ALWAYS_INLINE void
-multiply_block (const RunnelMatrix *w, const RunnelRows *x, uint32_t i, int n,
-    const float *bias, float *y, size_t y_stride, uint32_t t, int n_tiles,
-    RunnelTileForm form)
+multiply_panel (const Panel *panel, uint32_t groups, Rows rows, int n,
+    RunnelTileForm form, __m256 acc[PANEL_ROWS][PANEL_TILES])
 {
-  __m256 acc[2][4];
-  Rows rows;
+  for (uint32_t g = 0; g < groups; g++) {
+    __m256i sums[PANEL_ROWS][PANEL_TILES];
 
-  take_rows (&rows, x, i, (uint32_t) n);
-  multiply_tiles (w->data + t * w->stride, w->stride, n_tiles,
-      runnel_n_groups (w->columns), &rows, n, form, acc);
-#pragma GCC unroll 2
-  for (int k = 0; k < n_tiles; k++) {
+    hold_rows (&rows, n + 1, form);
 #pragma GCC unroll 4
-    for (int j = 0; j < n; j++)
-      store_tile (acc[k][j], w, (t + (uint32_t) k) * RUNNEL_TILE_ROWS, bias,
-          y + (i + (uint32_t) j) * y_stride);
+    for (int i = 0; i < n; i++)
+      _mm_prefetch ((const char *) rows.q + row_offset (rows.odd_codes, i)
+          + 4 * rows.odd_codes[0], _MM_HINT_T0);
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; v++) {
+      __m256i c0 = panel->codes[g][v][0], c1 = panel->codes[g][v][1];
+
+#pragma GCC unroll 4
+      for (int i = 0; i < n; i++) {
+        __m256i x = load_codes (&rows, i, 4 * v);
+
+        sums[i][0] = add_products (v == 0, sums[i][0], c0, x);
+        sums[i][1] = add_products (v == 0, sums[i][1], c1, x);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) {
+      __m256 scale = load_float (rows.scale, &rows, i);
+      __m256 moment = load_float (rows.moment, &rows, i);
+
+#pragma GCC unroll 2
+      for (int t = 0; t < PANEL_TILES; t++) {
+        __m256i isum
+            = _mm256_madd_epi16 (sums[i][t], _mm256_set1_epi16 (1));
+
+        if (form.origin == 8)
+          isum = _mm256_sub_epi32 (isum, load_origin (&rows, i));
+        acc[i][t] = add_group (acc[i][t], panel->d[g][t], panel->m[g][t],
+            isum, scale, moment, form.offset);
+      }
+    }
+    next_group (&rows);
   }
 }
 
-/* Tiles meet all rows of x while they are in the nearest cache, four rows at a
- * time, which share the unpacking of codes; two tiles share the broadcasts of
- * x. The last five rows are three and two: one alone is dear. */
-ALWAYS_INLINE void
-multiply_pass (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
-    float *y, size_t y_stride, uint32_t t, int n_tiles, RunnelTileForm form)
-{
-  uint32_t i = 0, left;
+/* Where a panel lies in a product. */
+typedef struct {
+  uint32_t t;                  /* its first tile */
+  uint32_t group;              /* its first 32 columns */
+  uint32_t n_groups;
+  bool is_last;                /* of these tiles */
+} Place;
 
-  for (; (left = x->n - i) >= 4 && left != 5; i += 4)
-    multiply_block (w, x, i, 4, bias, y, y_stride, t, n_tiles, form);
-  if (left == 5 || left == 3) {
-    multiply_block (w, x, i, 3, bias, y, y_stride, t, n_tiles, form);
-    i += 3;
+/* n rows of x from the first on; sums wait in y for the next panel. */
+ALWAYS_INLINE void
+add_panel (const RunnelMatrix *w, const Panel *panel, Place at,
+    const RunnelRows *x, uint32_t first, int n, const float *bias, float *y,
+    size_t y_stride, RunnelTileForm form)
+{
+  __m256 acc[PANEL_ROWS][PANEL_TILES];
+  uint32_t row = at.t * RUNNEL_TILE_ROWS;
+
+  y += first * y_stride;
+#pragma GCC unroll 4
+  for (int i = 0; i < n; i++) {
+#pragma GCC unroll 2
+    for (int t = 0; t < PANEL_TILES; t++)
+      acc[i][t] = at.group == 0 ? _mm256_setzero_ps ()
+          : lanes_load (y + i * y_stride + row + t * RUNNEL_TILE_ROWS);
   }
-  if (x->n - i == 2)
-    multiply_block (w, x, i, 2, bias, y, y_stride, t, n_tiles, form);
-  else if (x->n - i == 1)
-    multiply_block (w, x, i, 1, bias, y, y_stride, t, n_tiles, form);
+  multiply_panel (panel, at.n_groups, take_rows (x, first, at.group), n, form,
+      acc);
+#pragma GCC unroll 4
+  for (int i = 0; i < n; i++, y += y_stride) {
+#pragma GCC unroll 2
+    for (int t = 0; t < PANEL_TILES; t++) {
+      if (at.is_last)
+        store_tile (acc[i][t], w, row + t * RUNNEL_TILE_ROWS, bias, y);
+      else
+        lanes_store (y + row + t * RUNNEL_TILE_ROWS, acc[i][t]);
+    }
+  }
+}
+
+/* Two tiles from the t-th on times all rows. */
+ALWAYS_INLINE void
+multiply_tiles (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
+    float *y, size_t y_stride, uint32_t t, RunnelTileForm form)
+{
+  const uint32_t groups = runnel_n_groups (w->columns);
+  Panel panel;
+
+  for (uint32_t g = 0; g < groups; g += PANEL_GROUPS) {
+    uint32_t left = groups - g, i = 0;
+    Place at = { t, g, left < PANEL_GROUPS ? left : PANEL_GROUPS,
+                 left <= PANEL_GROUPS };
+
+    for (uint32_t k = 0; k < PANEL_TILES; k++)
+      unpack_tile (w->data + (t + k) * w->stride, g, at.n_groups, form, &panel,
+          (int) k);
+    for (; i + PANEL_ROWS <= x->n; i += PANEL_ROWS)
+      add_panel (w, &panel, at, x, i, PANEL_ROWS, bias, y, y_stride, form);
+    for (; i < x->n; i++)
+      add_panel (w, &panel, at, x, i, 1, bias, y, y_stride, form);
+  }
 }
 
 ALWAYS_INLINE void
@@ -231,12 +455,12 @@ matmul (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
 {
   uint32_t t = tile_begin;
 
-  for (; x->n <= STREAMED_ROWS && t < tile_end; t++)
-    multiply_pass (w, x, bias, y, y_stride, t, 1, form);
-  for (; t + 2 <= tile_end; t += 2)
-    multiply_pass (w, x, bias, y, y_stride, t, 2, form);
-  if (t < tile_end)
-    multiply_pass (w, x, bias, y, y_stride, t, 1, form);
+  if (form.bits == 4 && x->n > MAX_STREAMED) {
+    for (; t + PANEL_TILES <= tile_end; t += PANEL_TILES)
+      multiply_tiles (w, x, bias, y, y_stride, t, form);
+  }
+  for (; t < tile_end; t++)
+    stream_tile (w, x, bias, y, y_stride, t, form);
 }
 
 #define DEFINE_MATMUL(kind, name)                                             \
