@@ -515,7 +515,8 @@ install_properties (GObjectClass *klass)
   g_object_class_install_property (klass, PROP_MAX_MEMORY,
       g_param_spec_uint64 ("max-memory", "Max memory",
           "Bytes of weights, scratch, and keys and values of all states and "
-          "the prefix cache of this engine (0: no limit)", 0, G_MAXUINT64, 0, flags));
+          "the prefix cache of this engine, and of its drafts (0: no limit)",
+          0, G_MAXUINT64, 0, flags));
   g_object_class_install_property (klass, PROP_CACHE_BUDGET,
       g_param_spec_uint64 ("cache-budget", "Cache budget",
           "Bytes of keys and values that the prefix cache may keep (0: no prefix cache)",

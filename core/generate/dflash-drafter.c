@@ -10,6 +10,7 @@
 #include "../error.h"
 #include "../model/dflash.h"
 #include "../model/model-private.h"
+#include "../text/tokenizer-private.h"
 #include "elementary.h"
 #include "noise.h"
 
@@ -112,8 +113,8 @@ make_probabilities (const float *scores, guint n, double temperature,
 
 /* The best candidate; of equal ones the first, which has the largest logit. */
 static guint
-choose (const float *scores, const gint32 *candidates, guint n, guint64 position,
-        const RunnelDraftRequest *request)
+choose (const float *scores, const gint32 *candidates, guint n,
+        guint64 position, const RunnelDraftRequest *request)
 {
   double best_score = 0;
   guint best = 0;
@@ -284,19 +285,55 @@ runnel_dflash_drafter_new (RunnelModel *draft, GError **error)
   return RUNNEL_DRAFTER (self);
 }
 
+/**
+ * runnel_dflash_drafter_load:
+ * @self: a drafter
+ * @backend: who will compute
+ * @max_memory: bytes that the draft's weights may take; 0 is no limit
+ * @progress: (nullable) (scope call) (closure user_data): told how far
+ *   loading has come
+ * @user_data: for @progress
+ * @cancellable: (nullable): stops it
+ * @error: return location
+ *
+ * Does the slow part of attaching it before anybody waits for that: reads the
+ * draft's tokenizer, if it has one, and loads the weights for the kind of
+ * device that @backend is. Without it, that is done when it is first attached.
+ *
+ * Returns: %TRUE; %FALSE with %RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
+ *   %RUNNEL_ERROR_CANCELLED or an error that says what is wrong with the file
+ *
+ * Since: 0.1
+ */
+gboolean
+runnel_dflash_drafter_load (RunnelDflashDrafter *self, RunnelBackend *backend,
+                            guint64 max_memory, RunnelProgressFunc progress,
+                            gpointer user_data, GCancellable *cancellable,
+                            GError **error)
+{
+  g_autoptr (RunnelWeights) weights = NULL;
+
+  g_return_val_if_fail (RUNNEL_IS_DFLASH_DRAFTER (self), FALSE);
+  g_return_val_if_fail (RUNNEL_IS_BACKEND (backend), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (runnel_tokenizer_is_in_checkpoint (
+        runnel_model_get_checkpoint (self->model)) &&
+      runnel_model_get_tokenizer (self->model, error) == NULL)
+    return FALSE;
+  weights = runnel_model_ref_weights (self->model, backend, max_memory,
+                                      progress, user_data, cancellable, error);
+  return weights != NULL;
+}
+
 static RunnelDflash *
 ref_dflash (RunnelDflashDrafter *self, RunnelEngine *engine, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->mutex);
-  g_autoptr (RunnelWeights) weights = runnel_model_ref_weights (
-    self->model, runnel_engine_get_backend (engine), 0, NULL, NULL, NULL, error);
   RunnelDflash *dflash;
 
-  if (weights == NULL)
-    return NULL;
-  if (self->dflash == NULL ||
-      !runnel_dflash_joins (self->dflash, weights, engine)) {
-    dflash = runnel_dflash_new (weights, engine, error);
+  if (self->dflash == NULL || !runnel_dflash_is_for (self->dflash, engine)) {
+    dflash = runnel_dflash_new (self->model, engine, error);
     if (dflash == NULL)
       return NULL;
     g_clear_pointer (&self->dflash, runnel_dflash_unref);

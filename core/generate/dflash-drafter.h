@@ -14,5 +14,10 @@ G_DECLARE_FINAL_TYPE (RunnelDflashDrafter, runnel_dflash_drafter, RUNNEL, DFLASH
 
 RUNNEL_API RunnelDrafter *runnel_dflash_drafter_new (RunnelModel *draft,
                                                      GError **error);
+RUNNEL_API gboolean
+runnel_dflash_drafter_load (RunnelDflashDrafter *self, RunnelBackend *backend,
+                            guint64 max_memory, RunnelProgressFunc progress,
+                            gpointer user_data, GCancellable *cancellable,
+                            GError **error);
 
 G_END_DECLS

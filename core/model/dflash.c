@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "../error.h"
+#include "../text/tokenizer-private.h"
 #include "drafter.h"
 #include "engine-private.h"
+#include "model-private.h"
 
 /* Rows whose taps are fused together. */
 #define MAX_ROWS 64
@@ -21,7 +23,9 @@ struct _RunnelDflash {
   RunnelBackend *backend;
   const RunnelOps *ops;
   RunnelShape shape;
-  RunnelPagePool *pool;
+  GWeakRef engine;           /* the target's */
+  RunnelPagePool *pool;      /* within the engine's */
+  guint64 charged;           /* bytes: weights and scratch */
 
   GMutex mutex;              /* guards what is below */
   RunnelPass *pass;
@@ -32,14 +36,15 @@ struct _RunnelDflash {
   float *logits;             /* [block_size][n_vocab] */
 };
 
-/* ---- What belongs together ------------------------------------------------ */
+/* ---- What belongs together ----------------------------------------------- */
 
 static gboolean
-check_target (const RunnelWeights *draft, RunnelEngine *target,
-              GError **error)
+check_sizes (RunnelModel *draft, RunnelModel *target, GError **error)
 {
-  const RunnelHyperparameters *own = &draft->hp;
-  const RunnelHyperparameters *hp = &runnel_engine_get_weights (target)->hp;
+  const RunnelHyperparameters *own = runnel_checkpoint_hyperparameters (
+      runnel_model_get_checkpoint (draft));
+  const RunnelHyperparameters *hp = runnel_checkpoint_hyperparameters (
+      runnel_model_get_checkpoint (target));
   const guint n_layers = own->draft.n_target_layers;
   g_autofree char *layers = NULL;
 
@@ -51,12 +56,38 @@ check_target (const RunnelWeights *draft, RunnelEngine *target,
   g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
       "%s: is a draft for a model of width %u, %u tokens%s; %s has width %u, "
       "%u tokens and %u layers: it is for another model",
-      runnel_checkpoint_path (draft->checkpoint), own->n_embd, own->n_vocab,
-      layers != NULL ? layers : "",
-      runnel_model_get_path (runnel_engine_get_model (target)), hp->n_embd,
-      hp->n_vocab, hp->n_layers);
+      runnel_model_get_path (draft), own->n_embd, own->n_vocab,
+      layers != NULL ? layers : "", runnel_model_get_path (target),
+      hp->n_embd, hp->n_vocab, hp->n_layers);
   return FALSE;
 }
+
+/* Where both say what their tokens are, they must mean the same. */
+static gboolean
+check_vocabulary (RunnelModel *draft, RunnelModel *target, GError **error)
+{
+  RunnelTokenizer *own, *tokenizer;
+
+  if (!runnel_tokenizer_is_in_checkpoint (runnel_model_get_checkpoint (draft))
+      || !runnel_tokenizer_is_in_checkpoint (
+          runnel_model_get_checkpoint (target)))
+    return TRUE;
+  own = runnel_model_get_tokenizer (draft, error);
+  tokenizer = own != NULL ? runnel_model_get_tokenizer (target, error) : NULL;
+  if (tokenizer == NULL)
+    return FALSE;
+  if (strcmp (runnel_tokenizer_get_digest (own),
+          runnel_tokenizer_get_digest (tokenizer)) == 0)
+    return TRUE;
+  g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MISMATCH,
+      "%s: is a draft with the vocabulary %s; that of %s is %s: it is for "
+      "another model", runnel_model_get_path (draft),
+      runnel_tokenizer_get_digest (own), runnel_model_get_path (target),
+      runnel_tokenizer_get_digest (tokenizer));
+  return FALSE;
+}
+
+/* ---- Memory -------------------------------------------------------------- */
 
 static gboolean
 set_out_of_memory (const RunnelDflash *self, GError **error)
@@ -67,46 +98,94 @@ set_out_of_memory (const RunnelDflash *self, GError **error)
   return FALSE;
 }
 
+/* Before they are loaded: what they take in the file is what they take. */
 static gboolean
-make_memory (RunnelDflash *self, GError **error)
+charge (RunnelDflash *self, RunnelModel *draft, RunnelEngine *target,
+        guint64 bytes, const char *what, GError **error)
+{
+  if (!runnel_engine_charge (target, self->pool, bytes, what, error)) {
+    g_prefix_error (error, "%s: ", runnel_model_get_path (draft));
+    return FALSE;
+  }
+  self->charged += bytes;
+  return TRUE;
+}
+
+static gboolean
+load_weights (RunnelDflash *self, RunnelModel *draft, RunnelEngine *target,
+              GError **error)
+{
+  RunnelCheckpoint *checkpoint = runnel_model_get_checkpoint (draft);
+  guint64 bytes = 0;
+
+  for (gsize i = 0; i < runnel_checkpoint_n_tensors (checkpoint); i++)
+    bytes += runnel_checkpoint_nth_tensor (checkpoint, i)->bytes;
+  if (!charge (self, draft, target, bytes, "the weights of the draft", error))
+    return FALSE;
+  self->draft = runnel_model_ref_weights (draft, self->backend, 0, NULL, NULL,
+      NULL, error);
+  return self->draft != NULL;
+}
+
+static gboolean
+make_scratch (RunnelDflash *self, RunnelModel *draft, RunnelEngine *target,
+              GError **error)
 {
   const RunnelHyperparameters *hp = &self->draft->hp;
-  const guint block = hp->draft.block_size;
-  const guint page_rows = self->ops->page_rows (self->backend);
+  const gsize block = hp->draft.block_size, half = self->draft->rope.half;
+  const guint64 bytes = sizeof (float) * (2 * MAX_ROWS * half
+      + block * hp->n_embd + block * hp->n_vocab);
 
-  g_assert (page_rows >= block);
-  self->pool = runnel_page_pool_new (page_rows,
-      self->ops->page_bytes (self->backend, &self->shape));
-  if (self->pool != NULL)
-    self->block_page = runnel_page_new (self->pool);
   self->pass = self->ops->pass_new (self->backend, &self->shape);
-  self->cos = g_new (float, MAX_ROWS * self->draft->rope.half);
-  self->sin = g_new (float, MAX_ROWS * self->draft->rope.half);
-  self->hidden = g_new (float, (gsize) block * hp->n_embd);
-  self->logits = g_try_new (float, (gsize) block * hp->n_vocab);
-  return (self->block_page != NULL && self->pass != NULL
-      && self->logits != NULL) || set_out_of_memory (self, error);
+  if (self->pass == NULL)
+    return set_out_of_memory (self, error);
+  if (!charge (self, draft, target,
+          bytes + self->ops->scratch_bytes (self->pass, MAX_ROWS),
+          "the rows of the draft", error))
+    return FALSE;
+  self->cos = g_new (float, MAX_ROWS * half);
+  self->sin = g_new (float, MAX_ROWS * half);
+  self->hidden = g_new (float, block * hp->n_embd);
+  self->logits = g_try_new (float, block * hp->n_vocab);
+  return self->logits != NULL || set_out_of_memory (self, error);
+}
+
+/* Keys and values of a block; those of the context come as it grows. */
+static gboolean
+make_block_page (RunnelDflash *self, GError **error)
+{
+  self->block_page = runnel_page_new (self->pool);
+  return self->block_page != NULL || set_out_of_memory (self, error);
 }
 
 RunnelDflash *
-runnel_dflash_new (RunnelWeights *draft, RunnelEngine *target, GError **error)
+runnel_dflash_new (RunnelModel *draft, RunnelEngine *target, GError **error)
 {
   g_autoptr (RunnelDflash) self = NULL;
+  const RunnelHyperparameters *hp = runnel_checkpoint_hyperparameters (
+      runnel_model_get_checkpoint (draft));
+  guint page_rows;
 
-  if (!check_target (draft, target, error))
+  if (!check_sizes (draft, runnel_engine_get_model (target), error)
+      || !check_vocabulary (draft, runnel_engine_get_model (target), error))
     return NULL;
   self = g_new0 (RunnelDflash, 1);
   g_atomic_ref_count_init (&self->references);
   g_mutex_init (&self->mutex);
-  self->draft = runnel_weights_ref (draft);
+  g_weak_ref_init (&self->engine, target);
   self->target = runnel_weights_ref (
       (RunnelWeights *) runnel_engine_get_weights (target));
   self->backend = g_object_ref (runnel_engine_get_backend (target));
   self->ops = runnel_backend_ops (self->backend);
-  self->shape = runnel_forward_shape (&draft->hp,
-      runnel_engine_get_kv_type (target));
+  self->shape = runnel_forward_shape (hp, runnel_engine_get_kv_type (target));
   self->keys = g_array_new (FALSE, FALSE, sizeof (RunnelKeys));
-  return make_memory (self, error) ? g_steal_pointer (&self) : NULL;
+  page_rows = self->ops->page_rows (self->backend);
+  g_assert (page_rows >= hp->draft.block_size);
+  self->pool = runnel_page_pool_new_within (runnel_engine_get_pool (target),
+      page_rows, self->ops->page_bytes (self->backend, &self->shape));
+  return self->pool != NULL && load_weights (self, draft, target, error)
+      && make_scratch (self, draft, target, error)
+      && make_block_page (self, error) ? g_steal_pointer (&self) : NULL;
 }
 
 RunnelDflash *
@@ -121,8 +200,10 @@ runnel_dflash_unref (RunnelDflash *self)
 {
   if (!g_atomic_ref_count_dec (&self->references))
     return;
-  self->ops->pass_free (self->pass);
+  g_clear_pointer (&self->pass, self->ops->pass_free);
   g_clear_pointer (&self->block_page, runnel_page_unref);
+  if (self->pool != NULL)
+    runnel_page_pool_discharge (self->pool, self->charged);
   g_clear_pointer (&self->pool, runnel_page_pool_unref);
   g_array_unref (self->keys);
   g_free (self->cos);
@@ -130,23 +211,22 @@ runnel_dflash_unref (RunnelDflash *self)
   g_free (self->hidden);
   g_free (self->logits);
   g_object_unref (self->backend);
-  runnel_weights_unref (self->draft);
+  g_clear_pointer (&self->draft, runnel_weights_unref);
   runnel_weights_unref (self->target);
+  g_weak_ref_clear (&self->engine);
   g_mutex_clear (&self->mutex);
   g_free (self);
 }
 
 gboolean
-runnel_dflash_joins (const RunnelDflash *self, const RunnelWeights *draft,
-                     RunnelEngine *target)
+runnel_dflash_is_for (RunnelDflash *self, RunnelEngine *target)
 {
-  return self->draft == draft
-      && self->target == runnel_engine_get_weights (target)
-      && self->backend == runnel_engine_get_backend (target)
-      && self->shape.kv_type == runnel_engine_get_kv_type (target);
+  g_autoptr (RunnelEngine) engine = g_weak_ref_get (&self->engine);
+
+  return engine == target;
 }
 
-/* ---- The context ----------------------------------------------------------- */
+/* ---- The context --------------------------------------------------------- */
 
 void
 runnel_dflash_init_context (RunnelDflash *self, RunnelHistory *context)
@@ -196,6 +276,22 @@ begin_unlocked (RunnelDflash *self, RunnelPassRows *rows,
   return self->ops->begin (self->pass, rows);
 }
 
+/* Room for rows of the context, as for rows of the target. */
+static gboolean
+reserve (RunnelDflash *self, RunnelHistory *context, guint n, GError **error)
+{
+  g_autoptr (RunnelEngine) engine = g_weak_ref_get (&self->engine);
+
+  if (engine == NULL)
+    return runnel_history_reserve (context, n)
+        || set_out_of_memory (self, error);
+  if (runnel_engine_reserve (engine, context, n, error))
+    return TRUE;
+  g_prefix_error (error, "%s: ",
+      runnel_checkpoint_path (self->draft->checkpoint));
+  return FALSE;
+}
+
 static gboolean
 commit_unlocked (RunnelDflash *self, RunnelHistory *context,
                  const gint32 *tokens, guint n, const float *taps,
@@ -205,8 +301,8 @@ commit_unlocked (RunnelDflash *self, RunnelHistory *context,
   RunnelPassRows rows = { 0 };
   RunnelPassSequence sequence = { 0 };
 
-  if (!runnel_history_reserve (context, n))
-    return set_out_of_memory (self, error);
+  if (!reserve (self, context, n, error))
+    return FALSE;
   list_keys_unlocked (self, context);
   if (!begin_unlocked (self, &rows, &sequence,
           runnel_history_length (context), n)) {
@@ -264,8 +360,8 @@ runnel_dflash_load_rows (RunnelDflash *self, RunnelHistory *context,
 {
   g_autofree gint32 *tokens = g_new0 (gint32, MAX (n, 1));
 
-  if (!runnel_history_reserve (context, n))
-    return set_out_of_memory (self, error);
+  if (!reserve (self, context, n, error))
+    return FALSE;
   for (guint i = 0; i < n; i++) {
     guint32 row;
     RunnelPage *page = runnel_history_find (context, i, &row);
@@ -278,7 +374,7 @@ runnel_dflash_load_rows (RunnelDflash *self, RunnelHistory *context,
   return TRUE;
 }
 
-/* ---- A block --------------------------------------------------------------- */
+/* ---- A block ------------------------------------------------------------- */
 
 void
 runnel_dflash_block_init (RunnelDflashBlock *self, const RunnelDflash *dflash)

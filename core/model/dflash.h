@@ -19,17 +19,17 @@ G_BEGIN_DECLS
 
 typedef struct _RunnelDflash RunnelDflash;
 
-/* @draft: its loaded weights. An error when it is for another target. */
-RunnelDflash *runnel_dflash_new (RunnelWeights *draft, RunnelEngine *target,
+/* Loads the draft's weights for the target's device. All its memory counts in
+ * the target's, and is refused before it is taken. An error when it is for
+ * another target, by sizes or by vocabulary. */
+RunnelDflash *runnel_dflash_new (RunnelModel *draft, RunnelEngine *target,
                                  GError **error);
 RunnelDflash *runnel_dflash_ref (RunnelDflash *self);
 void runnel_dflash_unref (RunnelDflash *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelDflash, runnel_dflash_unref)
 
-/* Whether it is between these weights. */
-gboolean runnel_dflash_joins (const RunnelDflash *self,
-                              const RunnelWeights *draft,
-                              RunnelEngine *target);
+/* Whether it is for this target. */
+gboolean runnel_dflash_is_for (RunnelDflash *self, RunnelEngine *target);
 
 /* A context with no rows; its pages are this object's. */
 void runnel_dflash_init_context (RunnelDflash *self, RunnelHistory *context);

@@ -31,9 +31,15 @@ RunnelDrafts *runnel_sequence_get_drafts (RunnelSequence *self);
 RunnelSequence *runnel_sequence_new_empty (RunnelEngine *engine,
                                            guint context_length);
 
-/* Reserves rows, dropping cached histories while memory is short. */
+/* Reserves rows, of the engine or of a draft within its memory, dropping
+ * cached histories while that is short. */
 gboolean runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history,
                                 guint n, GError **error);
+/* Charges what a draft takes to the engine's memory, through @pool, which is
+ * the engine's or within it. Give it back by runnel_page_pool_discharge(). */
+gboolean runnel_engine_charge (RunnelEngine *self, RunnelPagePool *pool,
+                               guint64 bytes, const char *what,
+                               GError **error);
 /* Counts the scratch that a batch needs, or refuses it. */
 gboolean runnel_engine_reserve_scratch (RunnelEngine *self, gsize bytes,
                                         GError **error);

@@ -313,8 +313,9 @@ runnel_engine_get_kv_type (RunnelEngine *self)
  * @bytes: the limit; 0 is none
  *
  * Limits the bytes that the engine takes: the weights, packed or mapped in
- * place, the scratch of forward passes, and the pages of keys and values of
- * sequences, the prefix cache and states in flight, each page once. Beyond it
+ * place, the scratch of forward passes, the pages of keys and values of
+ * sequences, the prefix cache and states in flight, each page once, and all of
+ * that once more for draft models beside it. Beyond it
  * cached histories go first, then operations fail with
  * %RUNNEL_ERROR_NOT_ENOUGH_MEMORY before memory is taken.
  *
@@ -413,6 +414,7 @@ runnel_engine_get_stats (RunnelEngine *self, RunnelEngineStats *ret_stats)
   ret_stats->weight_bytes = self->weights->bytes;
   ret_stats->scratch_bytes = runnel_page_pool_other (self->pool)
       - self->weights->bytes;
+  ret_stats->draft_bytes = runnel_page_pool_charged (self->pool);
 }
 
 /**
@@ -518,28 +520,30 @@ set_no_room (RunnelEngine *self, const char *what, guint64 need,
              GError **error)
 {
   guint64 taken = runnel_page_pool_bytes (self->pool);
+  guint64 drafts = runnel_page_pool_charged (self->pool);
   guint64 limit = runnel_page_pool_limit (self->pool);
   guint64 other = runnel_page_pool_other (self->pool);
 
   if (limit == 0)
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
         "the system has no memory for %s (%" G_GUINT64_FORMAT " bytes beside %"
-        G_GUINT64_FORMAT "); shorten the context", what, need, other + taken);
+        G_GUINT64_FORMAT "); shorten the context", what, need,
+        other + drafts + taken);
   else
     g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY,
         "%s take %" G_GUINT64_FORMAT " bytes, but of max-memory %"
         G_GUINT64_FORMAT " the weights take %" G_GSIZE_FORMAT ", scratch %"
-        G_GUINT64_FORMAT " and other keys and values %" G_GUINT64_FORMAT
-        "; raise max-memory, shorten the context or use kv-type=int8", what,
-        need, limit, self->weights->bytes, other - self->weights->bytes,
-        taken);
+        G_GUINT64_FORMAT ", drafts %" G_GUINT64_FORMAT " and other keys and "
+        "values %" G_GUINT64_FORMAT "; raise max-memory, shorten the context "
+        "or use kv-type=int8", what, need, limit, self->weights->bytes,
+        other - self->weights->bytes, drafts, taken);
 }
 
 gboolean
 runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history, guint n,
                        GError **error)
 {
-  guint page_rows = runnel_page_pool_rows (self->pool);
+  guint page_rows = runnel_page_pool_rows (history->pool);
   g_autofree char *what = NULL;
 
   do {
@@ -548,7 +552,19 @@ runnel_engine_reserve (RunnelEngine *self, RunnelHistory *history, guint n,
   } while (runnel_prefix_cache_evict (self->cache));
   what = g_strdup_printf ("keys and values of %u more tokens", n);
   set_no_room (self, what, ((guint64) n + page_rows - 1) / page_rows
-      * runnel_page_pool_page_bytes (self->pool), error);
+      * runnel_page_pool_page_bytes (history->pool), error);
+  return FALSE;
+}
+
+gboolean
+runnel_engine_charge (RunnelEngine *self, RunnelPagePool *pool, guint64 bytes,
+                      const char *what, GError **error)
+{
+  do {
+    if (runnel_page_pool_charge (pool, bytes))
+      return TRUE;
+  } while (runnel_prefix_cache_evict (self->cache));
+  set_no_room (self, what, bytes, error);
   return FALSE;
 }
 
@@ -559,7 +575,8 @@ runnel_engine_reserve_scratch (RunnelEngine *self, gsize bytes, GError **error)
   guint64 other = self->weights->bytes + bytes;
 
   if (other > runnel_page_pool_other (self->pool))
-    while (limit != 0 && other + runnel_page_pool_bytes (self->pool) > limit)
+    while (limit != 0 && other + runnel_page_pool_bytes (self->pool)
+        + runnel_page_pool_charged (self->pool) > limit)
       if (!runnel_prefix_cache_evict (self->cache)) {
         set_no_room (self, "the rows of a batch", bytes, error);
         return FALSE;

@@ -68,6 +68,7 @@ RUNNEL_API void runnel_engine_follow_memory_monitor (RunnelEngine *self,
  * @cache_bytes: how much of @kv_bytes the prefix cache holds
  * @weight_bytes: bytes of the weights, packed or mapped in place
  * @scratch_bytes: bytes of the scratch of forward passes
+ * @draft_bytes: bytes of draft models: weights, scratch, keys and values
  *
  * Work done by an engine and the memory it takes, for tests and statistics:
  * what was computed, never how fast.
@@ -86,6 +87,7 @@ typedef struct {
   guint64 cache_bytes;
   guint64 weight_bytes;
   guint64 scratch_bytes;
+  guint64 draft_bytes;
 } RunnelEngineStats;
 
 RUNNEL_API void runnel_engine_get_stats (RunnelEngine *self,

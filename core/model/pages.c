@@ -16,14 +16,17 @@
 #define HUGE_PAGE_BYTES (64 << 10)
 
 struct RunnelPagePool {
+  RunnelPagePool *parent;    /* whose budget it is, or NULL: its own */
   uint32_t rows;
   size_t page_bytes;
   RunnelPageArena *arena;    /* on huge pages, or NULL */
   atomic_uint references;    /* the creator and every page */
   _Atomic uint64_t limit;
   _Atomic uint64_t other;    /* bytes that count beside the pages */
-  _Atomic uint64_t bytes;
+  _Atomic uint64_t bytes;    /* of its pages */
   _Atomic uint64_t peak;
+  _Atomic uint64_t charged;
+  _Atomic uint64_t taken;    /* bytes and charged, in one number */
 };
 
 struct RunnelPage {
@@ -48,13 +51,30 @@ runnel_page_pool_new (uint32_t rows, size_t bytes)
   return pool;
 }
 
+RunnelPagePool *
+runnel_page_pool_new_within (RunnelPagePool *parent, uint32_t rows,
+    size_t bytes)
+{
+  RunnelPagePool *pool = runnel_page_pool_new (rows, bytes);
+
+  if (pool == NULL)
+    return NULL;
+  atomic_fetch_add (&parent->references, 1);
+  pool->parent = parent;
+  return pool;
+}
+
 void
 runnel_page_pool_unref (RunnelPagePool *pool)
 {
+  RunnelPagePool *parent = pool->parent;
+
   if (atomic_fetch_sub (&pool->references, 1) != 1)
     return;
   runnel_page_arena_free (pool->arena);
   free (pool);
+  if (parent != NULL)
+    runnel_page_pool_unref (parent);
 }
 
 void
@@ -112,26 +132,76 @@ runnel_page_pool_peak (const RunnelPagePool *pool)
   return atomic_load (&pool->peak);
 }
 
-/* Takes the bytes of a page from the budget. */
+/* Takes bytes from the budget. */
 static bool
-reserve (RunnelPagePool *pool)
+take (RunnelPagePool *pool, uint64_t bytes)
 {
   uint64_t limit = atomic_load (&pool->limit);
   uint64_t other = atomic_load (&pool->other);
-  uint64_t bytes = atomic_load (&pool->bytes);
-  uint64_t peak;
+  uint64_t taken = atomic_load (&pool->taken);
 
   do {
-    if (limit != 0 && other + bytes + pool->page_bytes > limit)
+    if (limit != 0 && (bytes > limit || other + taken > limit - bytes))
       return false;
-  } while (!atomic_compare_exchange_weak (&pool->bytes, &bytes,
-      bytes + pool->page_bytes));
-  bytes += pool->page_bytes;
+  } while (!atomic_compare_exchange_weak (&pool->taken, &taken,
+      taken + bytes));
+  return true;
+}
+
+bool
+runnel_page_pool_charge (RunnelPagePool *pool, uint64_t bytes)
+{
+  if (pool->parent != NULL)
+    return runnel_page_pool_charge (pool->parent, bytes);
+  if (!take (pool, bytes))
+    return false;
+  atomic_fetch_add (&pool->charged, bytes);
+  return true;
+}
+
+void
+runnel_page_pool_discharge (RunnelPagePool *pool, uint64_t bytes)
+{
+  if (pool->parent != NULL) {
+    runnel_page_pool_discharge (pool->parent, bytes);
+    return;
+  }
+  atomic_fetch_sub (&pool->charged, bytes);
+  atomic_fetch_sub (&pool->taken, bytes);
+}
+
+uint64_t
+runnel_page_pool_charged (const RunnelPagePool *pool)
+{
+  return atomic_load (&pool->charged);
+}
+
+static bool
+take_page (RunnelPagePool *pool)
+{
+  uint64_t bytes, peak;
+
+  if (!(pool->parent != NULL
+          ? runnel_page_pool_charge (pool->parent, pool->page_bytes)
+          : take (pool, pool->page_bytes)))
+    return false;
+  bytes = atomic_fetch_add (&pool->bytes, pool->page_bytes)
+      + pool->page_bytes;
   peak = atomic_load (&pool->peak);
   while (peak < bytes && !atomic_compare_exchange_weak (&pool->peak, &peak,
       bytes))
     ;
   return true;
+}
+
+static void
+give_page (RunnelPagePool *pool)
+{
+  atomic_fetch_sub (&pool->bytes, pool->page_bytes);
+  if (pool->parent != NULL)
+    runnel_page_pool_discharge (pool->parent, pool->page_bytes);
+  else
+    atomic_fetch_sub (&pool->taken, pool->page_bytes);
 }
 
 /* A limit is kept to the page, so there nothing larger is taken. */
@@ -151,14 +221,14 @@ runnel_page_new (RunnelPagePool *pool)
 {
   RunnelPage *page;
 
-  if (!reserve (pool))
+  if (!take_page (pool))
     return NULL;
   page = calloc (1, sizeof *page);
   if (page != NULL)
     allocate (pool, page);
   if (page == NULL || page->data == NULL) {
     free (page);
-    atomic_fetch_sub (&pool->bytes, pool->page_bytes);
+    give_page (pool);
     return NULL;
   }
   page->pool = pool;
@@ -182,7 +252,7 @@ runnel_page_unref (RunnelPage *page)
   if (atomic_fetch_sub_explicit (&page->references, 1, memory_order_acq_rel)
       != 1)
     return;
-  atomic_fetch_sub (&pool->bytes, pool->page_bytes);
+  give_page (pool);
   if (page->in_arena)
     runnel_page_arena_give_back (pool->arena, page->data);
   else

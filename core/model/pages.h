@@ -20,6 +20,9 @@ typedef struct RunnelPage RunnelPage;
 /* A pool of pages of `rows` rows and `bytes` bytes. It lives until it and
  * all its pages are released. NULL when memory is short. */
 RunnelPagePool *runnel_page_pool_new (uint32_t rows, size_t bytes);
+/* A pool whose pages are charged to another one. */
+RunnelPagePool *runnel_page_pool_new_within (RunnelPagePool *parent,
+                                             uint32_t rows, size_t bytes);
 void runnel_page_pool_unref (RunnelPagePool *pool);
 /* Lets pages lie on the system's huge pages once there are many and there is
  * no limit. Before the first page. */
@@ -27,7 +30,8 @@ void runnel_page_pool_use_huge_pages (RunnelPagePool *pool);
 uint32_t runnel_page_pool_rows (const RunnelPagePool *pool);
 size_t runnel_page_pool_page_bytes (const RunnelPagePool *pool);
 
-/* Bytes all pages may take together with what else counts; 0 is no limit. */
+/* Bytes all pages may take together with what is charged and what else
+ * counts; 0 is no limit. */
 void runnel_page_pool_set_limit (RunnelPagePool *pool, uint64_t bytes);
 /* What else counts: weights and scratch. */
 void runnel_page_pool_set_other (RunnelPagePool *pool, uint64_t bytes);
@@ -35,6 +39,12 @@ uint64_t runnel_page_pool_other (const RunnelPagePool *pool);
 uint64_t runnel_page_pool_limit (const RunnelPagePool *pool);
 uint64_t runnel_page_pool_bytes (const RunnelPagePool *pool);
 uint64_t runnel_page_pool_peak (const RunnelPagePool *pool);
+
+/* Takes bytes that are no pages of it from its budget, or its parent's; FALSE
+ * over the limit. */
+bool runnel_page_pool_charge (RunnelPagePool *pool, uint64_t bytes);
+void runnel_page_pool_discharge (RunnelPagePool *pool, uint64_t bytes);
+uint64_t runnel_page_pool_charged (const RunnelPagePool *pool);
 
 /* A fresh page, zeroed, with no rows claimed; NULL over the limit or without
  * memory. */

@@ -185,7 +185,8 @@ runnel_sequence_get_tokens (RunnelSequence *self, gsize *n_tokens)
  * runnel_sequence_get_kv_bytes:
  * @self: a sequence
  *
- * The size of the pages it refers to; forks share pages.
+ * The size of the pages it refers to, those of its drafters among them; forks
+ * share pages.
  *
  * Returns: bytes
  *
@@ -195,7 +196,8 @@ guint64
 runnel_sequence_get_kv_bytes (RunnelSequence *self)
 {
   g_return_val_if_fail (runnel_sequence_is_made (self), 0);
-  return runnel_history_bytes (&self->history);
+  return runnel_history_bytes (&self->history)
+      + runnel_drafts_get_bytes (&self->drafts);
 }
 
 /**

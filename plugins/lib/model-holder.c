@@ -38,6 +38,8 @@ struct _GstLmModelHolder {
 
   GstElement *element; /* owns us */
   GstLmModelParts parts;
+  GstLmModelLoadFunc load; /* in the place of what @parts says, or NULL */
+  gpointer load_data;
 
   GMutex lock;
   GCond cond; /* state, flushing */
@@ -184,8 +186,12 @@ load_thread (gpointer user_data)
   g_autofree gchar *text = g_strdup_printf ("Loading %s", name);
 
   post_progress (job, GST_PROGRESS_TYPE_START, text);
-  if (!job->verify || runnel_model_verify (job->model, NULL, NULL,
-                                           job->cancellable, &error))
+  if (job->verify)
+    runnel_model_verify (job->model, NULL, NULL, job->cancellable, &error);
+  if (error == NULL && job->holder->load != NULL)
+    job->holder->load (job->model, on_progress, job, job->cancellable,
+                       job->holder->load_data, &error);
+  else if (error == NULL)
     tokenizer = runnel_model_get_tokenizer (job->model, &error);
   if (tokenizer != NULL && (job->parts & GST_LM_MODEL_PART_ENGINE) != 0)
     engine = load_engine (job, &error);
@@ -548,6 +554,65 @@ gst_lm_model_holder_dup_own_tokenizer (GstLmModelHolder *self)
     g_set_object (&tokenizer, self->tokenizer);
   g_mutex_unlock (&self->lock);
   return tokenizer;
+}
+
+/**
+ * gst_lm_model_holder_set_path:
+ * @self: the holder
+ * @path: (nullable) (type filename): a model file
+ *
+ * What the property `model` does, for elements that call it something else.
+ *
+ * Since: 0.1
+ */
+void
+gst_lm_model_holder_set_path (GstLmModelHolder *self, const gchar *path)
+{
+  g_mutex_lock (&self->lock);
+  g_free (self->path);
+  self->path = g_strdup (path);
+  self->changed = TRUE;
+  g_mutex_unlock (&self->lock);
+}
+
+/**
+ * gst_lm_model_holder_dup_path:
+ * @self: the holder
+ *
+ * What gst_lm_model_holder_set_path() or the property `model` has set.
+ *
+ * Returns: (transfer full) (nullable) (type filename): a model file
+ *
+ * Since: 0.1
+ */
+gchar *
+gst_lm_model_holder_dup_path (GstLmModelHolder *self)
+{
+  gchar *path;
+
+  g_mutex_lock (&self->lock);
+  path = g_strdup (self->path);
+  g_mutex_unlock (&self->lock);
+  return path;
+}
+
+/**
+ * gst_lm_model_holder_set_load_func: (skip)
+ * @self: the holder, whose element is being made
+ * @load: what to do in the thread
+ * @user_data: for @load; lives as long as the holder
+ *
+ * For models that are no whole language models: @load does the slow part, and
+ * neither tokenizer nor engine are made.
+ *
+ * Since: 0.1
+ */
+void
+gst_lm_model_holder_set_load_func (GstLmModelHolder *self,
+                                   GstLmModelLoadFunc load, gpointer user_data)
+{
+  self->load = load;
+  self->load_data = user_data;
 }
 
 /**

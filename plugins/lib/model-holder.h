@@ -42,6 +42,27 @@ G_DECLARE_FINAL_TYPE (GstLmModelHolder, gst_lm_model_holder, GST, LM_MODEL_HOLDE
  */
 #define GST_LM_MAX_THREADS 256
 
+/**
+ * GstLmModelLoadFunc: (skip)
+ * @model: the opened model
+ * @progress: to be told how far it is
+ * @progress_data: for @progress
+ * @cancellable: stops it
+ * @user_data: of gst_lm_model_holder_set_load_func()
+ * @error: return location
+ *
+ * The slow part of loading, in a thread.
+ *
+ * Returns: %FALSE with an error when the model cannot be used
+ *
+ * Since: 0.1
+ */
+typedef gboolean (*GstLmModelLoadFunc) (RunnelModel *model,
+                                        RunnelProgressFunc progress,
+                                        gpointer progress_data,
+                                        GCancellable *cancellable,
+                                        gpointer user_data, GError **error);
+
 GST_LM_API RunnelModel *gst_lm_model_get (const gchar *path,
                                           RunnelLoadMode mode, GError **error);
 
@@ -55,6 +76,13 @@ GST_LM_API gboolean gst_lm_model_holder_set_property (GstLmModelHolder *self,
 GST_LM_API gboolean gst_lm_model_holder_get_property (GstLmModelHolder *self,
                                                       guint prop_id,
                                                       GValue *value);
+
+GST_LM_API void gst_lm_model_holder_set_path (GstLmModelHolder *self,
+                                              const gchar *path);
+GST_LM_API gchar *gst_lm_model_holder_dup_path (GstLmModelHolder *self);
+GST_LM_API void gst_lm_model_holder_set_load_func (GstLmModelHolder *self,
+                                                   GstLmModelLoadFunc load,
+                                                   gpointer user_data);
 
 GST_LM_API gboolean
 gst_lm_model_holder_prepare_change (GstLmModelHolder *self,

@@ -40,7 +40,7 @@ report (const char *name, const char *problem)
     printf ("  %-44s FAILED: %s\n", name, problem);
 }
 
-/* ---- Values ------------------------------------------------------------------ */
+/* ---- Values -------------------------------------------------------------- */
 
 typedef struct {
   Npz *npz;
@@ -168,22 +168,14 @@ commit (RunnelDflash *dflash, RunnelHistory *context, const gint32 *tokens,
   return TRUE;
 }
 
-static RunnelWeights *
-load_draft (const Reference *reference, const char *path, GError **error)
-{
-  g_autoptr (RunnelModel) model = runnel_model_open (path,
-      RUNNEL_LOAD_MODE_MAP, error);
-
-  return model == NULL ? NULL : runnel_model_ref_weights (model,
-      reference->backend, 0, NULL, NULL, NULL, error);
-}
-
 static void
 check_block (Check *self, const Reference *reference, RunnelDflash *dflash,
-             const RunnelWeights *draft, const RunnelHistory *context,
+             RunnelModel *draft, const RunnelHistory *context,
              gint32 anchor, guint slots, GError **error)
 {
-  RunnelShape shape = runnel_forward_shape (&draft->hp, RUNNEL_KV_TYPE_F32);
+  const RunnelHyperparameters *hp = runnel_checkpoint_hyperparameters (
+      runnel_model_get_checkpoint (draft));
+  RunnelShape shape = runnel_forward_shape (hp, RUNNEL_KV_TYPE_F32);
   RunnelDflashBlock block;
   float out[N_LAYERS][(MAX_SLOTS + 1) * N_EMBD];
   g_autofree float *logits = g_new (float, slots * N_VOCAB);
@@ -202,7 +194,7 @@ check_block (Check *self, const Reference *reference, RunnelDflash *dflash,
     }
     check_values (self, "logits", logits, (gsize) slots * N_VOCAB);
     check_walk (self, dflash, &block, slots, anchor,
-        draft->hp.draft.selector_rank);
+        hp->draft.selector_rank);
   }
   runnel_dflash_block_clear (&block);
 }
@@ -216,7 +208,7 @@ check_case (const Reference *reference, const char *name, const char *path,
   g_autoptr (GError) error = NULL;
   g_autoptr (Npz) npz = npz_open (file, &error);
   g_autoptr (Npz) from = npz != NULL ? npz_open (context_file, &error) : NULL;
-  g_autoptr (RunnelWeights) draft = NULL;
+  g_autoptr (RunnelModel) draft = NULL;
   g_autoptr (RunnelDflash) dflash = NULL;
   g_autofree gint32 *tokens = NULL, *anchor = NULL;
   g_autofree float *taps = NULL;
@@ -233,7 +225,7 @@ check_case (const Reference *reference, const char *name, const char *path,
   tokens = npz_dup_ints (npz_find (npz, "ctx_ids"));
   anchor = npz_dup_ints (npz_find (npz, "anchor"));
   taps = npz_dup_floats (npz_find (from, "taps"));
-  draft = load_draft (reference, path, &error);
+  draft = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, &error);
   if (draft != NULL)
     dflash = runnel_dflash_new (draft, reference->target, &error);
   if (dflash != NULL) {
@@ -282,7 +274,7 @@ check_cases (const Reference *reference, const char *model)
       }
 }
 
-/* ---- Whole generations ---------------------------------------------------------- */
+/* ---- Whole generations --------------------------------------------------- */
 
 typedef struct {
   const RunnelJsonNode *node;

@@ -37,7 +37,7 @@ get_hyperparameters (const TinyDraft *draft)
   return hp;
 }
 
-/* ---- Weights --------------------------------------------------------------- */
+/* ---- Weights ------------------------------------------------------------- */
 
 typedef struct {
   char *name;
@@ -90,7 +90,7 @@ make_weights (const TinyDraft *draft, const RunnelHyperparameters *hp)
   return weights;
 }
 
-/* ---- GGUF ------------------------------------------------------------------ */
+/* ---- GGUF ---------------------------------------------------------------- */
 
 static void
 add_tokens (RunnelGgufWriter *writer, const TinyDraft *draft)
@@ -110,11 +110,16 @@ add_tokens (RunnelGgufWriter *writer, const TinyDraft *draft)
     gsize size;
     const guint8 *value;
 
-    if (!g_str_has_prefix (key, "tokenizer."))
+    if (!g_str_has_prefix (key, "tokenizer.")
+        || (draft->pretokenizer != NULL
+            && g_str_equal (key, "tokenizer.ggml.pre")))
       continue;
     value = runnel_gguf_raw_value (draft->tokenizer, key, &type, &size);
     runnel_gguf_writer_add_raw (writer, key, type, value, size);
   }
+  if (draft->pretokenizer != NULL)
+    runnel_gguf_writer_add_string (writer, "tokenizer.ggml.pre",
+        draft->pretokenizer, -1);
 }
 
 static void
@@ -181,7 +186,7 @@ tiny_draft_write (const TinyDraft *draft)
   return path;
 }
 
-/* ---- Hugging Face ---------------------------------------------------------- */
+/* ---- Hugging Face -------------------------------------------------------- */
 
 static char *
 make_config (const TinyDraft *draft, const RunnelHyperparameters *hp)

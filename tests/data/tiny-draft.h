@@ -20,6 +20,7 @@ typedef struct {
   guint64 seed;
   guint window;              /* of its first layer; 0: none */
   const RunnelGguf *tokenizer;   /* a file whose tokenizer it has, or NULL */
+  const char *pretokenizer;  /* in the place of that one's, or NULL */
 } TinyDraft;
 
 /* As tiny_model_write(). */

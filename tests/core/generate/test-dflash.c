@@ -82,7 +82,7 @@ test_replies (gconstpointer architecture)
   }
 }
 
-/* ---- States -------------------------------------------------------------------- */
+/* ---- States -------------------------------------------------------------- */
 
 /* What the draft guesses behind the sequence. */
 static RunnelProposal
@@ -174,7 +174,7 @@ test_prefix_cache (void)
   assert_guesses (warm, &guesses);
 }
 
-/* ---- Files ----------------------------------------------------------------------- */
+/* ---- Files --------------------------------------------------------------- */
 
 static RunnelProposal
 propose_with (const DraftFixture *f, RunnelDrafter *drafter)
@@ -265,7 +265,7 @@ test_files (void)
     }
 }
 
-/* ---- What does not belong together ----------------------------------------------- */
+/* ---- What does not belong together --------------------------------------- */
 
 static void
 assert_other_target (const DraftFixture *f, const TinyDraft *tiny,
@@ -296,6 +296,112 @@ test_other_target (void)
   tiny = describe_draft (&f, 1, 8);
   tiny.n_vocab += 1;
   assert_other_target (&f, &tiny, "tokens");
+}
+
+static void
+test_vocabulary (void)
+{
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  TinyDraft tiny = describe_draft (&f, 2, 8);
+  g_autoptr (RunnelSequence) sequence = NULL;
+  g_autoptr (RunnelDrafter) drafter = NULL;
+  g_autofree char *source = NULL, *package = NULL;
+
+  tiny.tokenizer = runnel_checkpoint_gguf (runnel_model_get_checkpoint (
+          runnel_engine_get_model (f.engine)));
+  source = tiny_draft_write (&tiny);
+  package = write_package (source, RUNNEL_PACKAGE_TYPE_AUTO);
+  drafter = open_drafter (g_steal_pointer (&source));
+  sequence = draft_fixture_prefill (&f, drafter, 0, FALSE, NULL);
+  g_clear_object (&sequence);
+  g_clear_object (&drafter);
+  drafter = open_drafter (g_steal_pointer (&package));
+  sequence = draft_fixture_prefill (&f, drafter, 0, FALSE, NULL);
+
+  tiny.pretokenizer = "llama-bpe";
+  assert_other_target (&f, &tiny, "vocabulary");
+}
+
+/* ---- Memory -------------------------------------------------------------- */
+
+static RunnelEngineStats
+get_stats (const DraftFixture *f)
+{
+  RunnelEngineStats stats;
+
+  runnel_engine_get_stats (f->engine, &stats);
+  return stats;
+}
+
+static guint64
+sum (const RunnelEngineStats *stats)
+{
+  return stats->weight_bytes + stats->scratch_bytes + stats->kv_bytes
+      + stats->draft_bytes;
+}
+
+static void
+test_counted (void)
+{
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  g_autoptr (RunnelDrafter) drafter = make_drafter (&f, 2, 8);
+  g_autoptr (RunnelSequence) sequence
+      = runnel_sequence_new (f.engine, 0, NULL);
+  guint64 before;
+
+  g_assert_cmpuint (get_stats (&f).draft_bytes, ==, 0);
+  g_assert_true (runnel_sequence_attach (sequence, drafter, NULL));
+  before = get_stats (&f).draft_bytes;
+  g_assert_cmpuint (before, >, f.n_vocab * 8 * sizeof (float));
+  g_assert_true (runnel_sequence_prefill (sequence, f.tokens, DRAFT_N_PROMPT,
+          0, FALSE, NULL, NULL, NULL, NULL, NULL));
+  propose (sequence);
+  g_assert_cmpuint (get_stats (&f).draft_bytes, >, before);
+  g_assert_cmpuint (runnel_sequence_get_kv_bytes (sequence), ==,
+      get_stats (&f).kv_bytes + get_stats (&f).draft_bytes - before);
+  g_clear_object (&sequence);
+  g_assert_cmpuint (get_stats (&f).draft_bytes, ==, before);
+  g_clear_object (&drafter);
+  g_assert_cmpuint (get_stats (&f).draft_bytes, ==, 0);
+}
+
+static void
+assert_no_room (const GError *error)
+{
+  g_assert_error (error, RUNNEL_ERROR, RUNNEL_ERROR_NOT_ENOUGH_MEMORY);
+  g_assert_nonnull (strstr (error->message, "runnel-draft-"));
+  g_assert_nonnull (strstr (error->message, "max-memory"));
+}
+
+static void
+test_max_memory (void)
+{
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  g_autoptr (RunnelDrafter) drafter = make_drafter (&f, 2, 8);
+  g_autoptr (RunnelSequence) sequence
+      = runnel_sequence_new (f.engine, 0, NULL);
+  RunnelPagePool *pool = runnel_engine_get_pool (f.engine);
+  const guint n_pages = (DRAFT_N_PROMPT - 1) / runnel_page_pool_rows (pool)
+      + 1;
+  RunnelEngineStats stats = get_stats (&f);
+  g_autoptr (GError) error = NULL;
+
+  for (guint i = 0; i < 2; i++) {   /* its weights; its rows */
+    runnel_engine_set_max_memory (f.engine, sum (&stats) + i * 400000);
+    g_assert_false (runnel_sequence_attach (sequence, drafter, &error));
+    assert_no_room (error);
+    g_clear_error (&error);
+    g_assert_cmpuint (get_stats (&f).draft_bytes, ==, 0);
+  }
+  runnel_engine_set_max_memory (f.engine, 0);
+  g_assert_true (runnel_sequence_attach (sequence, drafter, NULL));
+  g_object_unref (draft_fixture_prefill (&f, NULL, 0, FALSE, NULL));
+  stats = get_stats (&f);           /* with the scratch of the prompt */
+  runnel_engine_set_max_memory (f.engine, sum (&stats)
+      + n_pages * runnel_page_pool_page_bytes (pool));
+  g_assert_false (runnel_sequence_prefill (sequence, f.tokens, DRAFT_N_PROMPT,
+          0, FALSE, NULL, NULL, NULL, NULL, &error));
+  assert_no_room (error);
 }
 
 static void
@@ -354,6 +460,9 @@ main (int argc, char **argv)
   g_test_add_func ("/dflash/prefix-cache", test_prefix_cache);
   g_test_add_func ("/dflash/files", test_files);
   g_test_add_func ("/dflash/other-target", test_other_target);
+  g_test_add_func ("/dflash/vocabulary", test_vocabulary);
+  g_test_add_func ("/dflash/counted", test_counted);
+  g_test_add_func ("/dflash/max-memory", test_max_memory);
   g_test_add_func ("/dflash/no-model", test_no_model);
   g_test_add_func ("/dflash/describe", test_describe);
   return g_test_run ();

@@ -41,7 +41,8 @@ check_drafter (const DraftFixture *f, const DraftReply *plain,
   script.n_vocab = f->n_vocab;
   drafter = kind < G_N_ELEMENTS (scripts) ? scripted_drafter_new (&script)
       : runnel_lookup_drafter_new (1, 4, block - 1, NULL);
-  reply = draft_fixture_generate (f, draft_fixture_prefill (f, drafter, 7, FALSE, NULL), params);
+  reply = draft_fixture_generate (f,
+      draft_fixture_prefill (f, drafter, 7, FALSE, NULL), params);
   draft_fixture_assert_same (f, plain, &reply);
   if (kind == 0)             /* work, not time: each pass gives a whole block */
     g_assert_cmpuint (reply.stats.passes, ==,
@@ -56,7 +57,8 @@ test_equality (gconstpointer data)
   const double temperatures[] = { 0.0, 1.0 };
 
   for (guint t = 0; t < G_N_ELEMENTS (temperatures); t++) {
-    g_autoptr (RunnelGenerationParams) params = draft_fixture_make_params (temperatures[t]);
+    g_autoptr (RunnelGenerationParams) params
+        = draft_fixture_make_params (temperatures[t]);
     g_auto (DraftReply) plain = { NULL };
     g_auto (DraftFixture) f = draft_fixture_make (data);
 
@@ -175,7 +177,8 @@ test_attaching (void)
   g_autoptr (RunnelDrafter) other = scripted_drafter_new (&foreign);
   g_autoptr (RunnelDrafter) lookup
       = runnel_lookup_drafter_new (2, 4, 5, NULL);
-  g_autoptr (RunnelSequence) sequence = draft_fixture_prefill (&f, NULL, 0, FALSE, NULL);
+  g_autoptr (RunnelSequence) sequence
+      = draft_fixture_prefill (&f, NULL, 0, FALSE, NULL);
   g_autoptr (RunnelSequence) empty
       = runnel_sequence_new (f.engine, 0, NULL);
   g_autoptr (GError) error = NULL;
@@ -215,8 +218,8 @@ test_choice (void)
 
       g_assert_true (runnel_sequence_attach (sequence, drafter, NULL));
     }
-    g_assert_true (runnel_sequence_prefill (sequence, f.tokens, DRAFT_N_PROMPT, 0,
-        FALSE, NULL, NULL, NULL, NULL, NULL));
+    g_assert_true (runnel_sequence_prefill (sequence, f.tokens,
+        DRAFT_N_PROMPT, 0, FALSE, NULL, NULL, NULL, NULL, NULL));
     params->draft_choice = choice;
     reply = draft_fixture_generate (&f, sequence, params);
     draft_fixture_assert_same (&f, &plain, &reply);
@@ -249,7 +252,8 @@ test_default_model (void)
   g_assert_no_error (error);
   f.n_vocab = runnel_model_get_n_vocab (model);
   for (guint i = 0; i < n; i++) {
-    g_autoptr (RunnelGenerationParams) params = draft_fixture_make_params (i % 2);
+    g_autoptr (RunnelGenerationParams) params
+        = draft_fixture_make_params (i % 2);
     g_auto (DraftReply) plain = { NULL };
 
     params->max_tokens = DRAFT_MAX_REPLY;
@@ -257,10 +261,7 @@ test_default_model (void)
     params->sampler->seed = i;
     for (guint k = 0; k < DRAFT_N_PROMPT; k++)
       f.tokens[k] = g_rand_int_range (rand, 100, 20000);
-    plain = draft_fixture_generate (&f, draft_fixture_prefill (&f, NULL, 0, FALSE, NULL), params);
-    f.n_tokens = DRAFT_N_PROMPT + plain.tokens->len;
-    memcpy (f.tokens + DRAFT_N_PROMPT, plain.tokens->data,
-        plain.tokens->len * sizeof (gint32));
+    plain = draft_fixture_generate_plain (&f, params);
     check_drafter (&f, &plain, params, 2 + i * 5 % RUNNEL_MAX_DRAFT,
         i % N_DRAFTERS);
   }
