@@ -61,36 +61,47 @@ get_probability (const uint64_t *keys, const double *weights, size_t n,
   return 0.0;
 }
 
-/* Lowers the weights of what the drafter could have given; returns the sum of
- * what is left. */
+/* What p has above q. */
 static double
-subtract (const uint64_t *keys, size_t n, const RunnelGuess *guess,
-          double *weights)
+get_rest (const uint64_t *keys, const double *weights, size_t i,
+          const RunnelGuess *guess)
 {
-  double left = 0;
+  const double rest =
+    weights[i] - get_draft_probability (guess, runnel_candidate_token (keys[i]));
 
-  for (size_t i = 0; i < n; i++) {
-    weights[i] -=
-      get_draft_probability (guess, runnel_candidate_token (keys[i]));
-    if (!(weights[i] > 0))
-      weights[i] = 0;
-    left += weights[i];
-  }
-  return left;
+  return rest > 0 ? rest : 0;
 }
 
-static uint32_t
-draw_weighted (const uint64_t *keys, const double *weights, size_t n,
-               double total, double u)
+bool
+runnel_rejection_keeps (const uint64_t *keys, const double *weights, size_t n,
+                        const RunnelGuess *guess, double u)
 {
-  size_t last = 0;
-  double sum = 0;
+  return u * get_draft_probability (guess, guess->token) <
+         get_probability (keys, weights, n, guess->token);
+}
 
+uint32_t
+runnel_rejection_replace (const uint64_t *keys, const double *weights,
+                          size_t n, const RunnelGuess *guess, double u)
+{
+  double total = 0, sum = 0;
+  size_t last = 0;
+  bool any;
+
+  for (size_t i = 0; i < n; i++)
+    total += get_rest (keys, weights, i, guess);
+  /* Nothing of p is above q: they are equal, but for rounding. */
+  any = total > 0;
+  if (!any)
+    total = 1.0;
   for (size_t i = 0; i < n; i++) {
-    if (!(weights[i] > 0))
+    const double weight = any ? get_rest (keys, weights, i, guess)
+                              : weights[i];
+
+    if (!(weight > 0))
       continue;
     last = i;
-    sum += weights[i];
+    sum += weight;
     if (u * total < sum)
       break;
   }
@@ -102,19 +113,10 @@ runnel_rejection_draw (const uint64_t *keys, size_t n, float max,
                        const RunnelGuess *guess, const RunnelGumbelDraw *draw,
                        double *weights)
 {
-  const double q = get_draft_probability (guess, guess->token);
-  double left;
-
   weigh (keys, n, max, draw->temperature, weights);
-  if (draw_uniform (draw, KEEP_STREAM) * q <
-      get_probability (keys, weights, n, guess->token))
+  if (runnel_rejection_keeps (keys, weights, n, guess,
+                              draw_uniform (draw, KEEP_STREAM)))
     return guess->token;
-  left = subtract (keys, n, guess, weights);
-  /* Nothing of p is above q: they are equal, but for rounding. */
-  if (!(left > 0)) {
-    weigh (keys, n, max, draw->temperature, weights);
-    left = 1.0;
-  }
-  return draw_weighted (keys, weights, n, left,
-                        draw_uniform (draw, DRAW_STREAM));
+  return runnel_rejection_replace (keys, weights, n, guess,
+                                   draw_uniform (draw, DRAW_STREAM));
 }

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,14 @@ typedef struct {
   const int32_t *candidates;
   const float *probabilities;
 } RunnelGuess;
+
+/* By numbers in [0, 1) that are given: whether the guess is kept, and what
+ * comes in its place else, drawn along the keys. weights: p of each key. */
+bool runnel_rejection_keeps (const uint64_t *keys, const double *weights,
+                             size_t n, const RunnelGuess *guess, double u);
+uint32_t runnel_rejection_replace (const uint64_t *keys,
+                                   const double *weights, size_t n,
+                                   const RunnelGuess *guess, double u);
 
 /* The token at this position: the guess or another one. p is the softmax of
  * the n > 0 kept candidates at the draw's temperature (above 0); max is their

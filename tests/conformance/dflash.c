@@ -4,19 +4,25 @@
  *
  * DFlash drafts against NeMo AutoModel, the PyPI package dflash and llama.cpp
  * on random and trained weights: DIR/dflash with cases/ (values of single
- * blocks), traces/ (whole generations) and the same drafts as safetensors and
- * GGUF. Tolerances: 2e-4 + 2e-5 of the value with given taps, 1e-3 for the taps
- * themselves; candidates, guesses, accepted lengths and replies are equal.
+ * blocks, walks with given numbers, and what the target gives), traces/ (whole
+ * generations) and the same drafts as safetensors and GGUF; and packages of
+ * them. Tolerances: 2e-4 + 2e-5 of the value with given taps, 1e-3 for the taps
+ * themselves and what follows from them; candidates, guesses, accepted lengths
+ * and replies are equal.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <glib/gstdio.h>
+
+#include "formats/converter.h"
 #include "formats/json.h"
 #include "generate/dflash-drafter.h"
 #include "model/dflash.h"
 #include "model/engine-private.h"
 #include "model/model-private.h"
+#include "logits.h"
 #include "npz.h"
 
 #define N_VOCAB 512
@@ -45,6 +51,7 @@ report (const char *name, const char *problem)
 typedef struct {
   Npz *npz;
   char *problem;             /* the first */
+  double tolerance;          /* beside that in the values; 0: 2e-4 */
 } Check;
 
 static void
@@ -63,7 +70,8 @@ check_values (Check *self, const char *name, const float *ours, gsize n)
   }
   for (gsize i = 0; i < n; i++)
     if (!(fabs ((double) ours[i] - theirs[i])
-            <= 2e-4 + 2e-5 * fabs (theirs[i]))) {
+            <= (self->tolerance > 0 ? self->tolerance : 2e-4)
+                + 2e-5 * fabs (theirs[i]))) {
       self->problem = g_strdup_printf ("%s[%zu] is %g, not %g", name, i,
           ours[i], theirs[i]);
       return;
@@ -245,6 +253,22 @@ static const guint splits[][8] = {
 };
 static const guint split_lengths[] = { 1, 1, 1, 1, 8 };
 
+/* Of the same floats, in a file of its own. */
+static char *
+make_package (const char *folder)
+{
+  g_autoptr (RunnelConverter) converter = runnel_converter_new ();
+  g_autoptr (GVariant) report = NULL;
+  char *path = NULL;
+  const int fd = g_file_open_tmp ("runnel-draft-XXXXXX.runnel", &path, NULL);
+
+  g_close (fd, NULL);
+  g_object_set (converter, "type", RUNNEL_PACKAGE_TYPE_SOURCE, NULL);
+  report = runnel_converter_convert (converter, folder, path, NULL, NULL,
+      NULL, NULL);
+  return path;
+}
+
 static void
 check_cases (const Reference *reference, const char *model)
 {
@@ -253,9 +277,11 @@ check_cases (const Reference *reference, const char *model)
   g_autofree char *gguf_name = g_strconcat (model, "-f32.gguf", NULL);
   g_autofree char *gguf = g_build_filename (reference->dir, "gguf", gguf_name,
       NULL);
-  const char *paths[] = { folder, gguf };
+  g_autofree char *package = make_package (folder);
+  const char *paths[] = { folder, gguf, package };
+  static const char *const formats[] = { "safetensors", "gguf", "package" };
 
-  for (guint p = 0; p < 2; p++)
+  for (guint p = 0; p < 3; p++)
     for (guint c = 0; c < 9
         && g_file_test (paths[p], G_FILE_TEST_EXISTS); c++)
       for (guint s = 0; s < (contexts[c / 3] == 1 ? 1
@@ -266,12 +292,201 @@ check_cases (const Reference *reference, const char *model)
             blocks[c % 3]);
         g_autofree char *context = g_strconcat (base, "_b8.npz", NULL);
         g_autofree char *name = g_strdup_printf ("%s %s ctx %u b %u split %u",
-            model, p == 0 ? "safetensors" : "gguf", contexts[c / 3],
-            blocks[c % 3], s);
+            model, formats[p], contexts[c / 3], blocks[c % 3], s);
 
         check_case (reference, name, paths[p], file, context, splits[s],
             split_lengths[s]);
       }
+  g_unlink (package);
+}
+
+/* ---- Walks with given numbers ------------------------------------------------ */
+
+/* Draws along the candidates: the first whose sum of probabilities is above
+ * the number. */
+static char *
+walk (const RunnelDflash *dflash, const RunnelDflashBlock *block,
+      gint32 anchor, const RunnelJsonNode *node)
+{
+  const guint k = block->n_candidates;
+  const double tau
+      = runnel_json_node_double (runnel_json_node_member (node, "tau"));
+  const RunnelJsonNode *path = runnel_json_node_member (node, "path");
+  g_autofree float *scores = g_new (float, k);
+  g_autofree double *q = g_new (double, k);
+  gint32 before = anchor;
+
+  for (guint i = 0; i < runnel_json_node_size (path); i++) {
+    const double v = runnel_json_node_double (runnel_json_node_item (
+            runnel_json_node_member (node, "v"), i));
+    const RunnelJsonNode *law = runnel_json_node_item (
+        runnel_json_node_member (node, "q"), i);
+    double total = 0, sum = 0;
+    guint picked = k;
+
+    runnel_dflash_score (dflash, block, i, before, scores);
+    for (guint b = 0; b < k; b++)
+      total += q[b] = exp ((scores[b] - scores[0]) / tau);
+    for (guint b = 0; b < k; b++) {
+      const double theirs
+          = runnel_json_node_double (runnel_json_node_item (law, b));
+
+      if (!(fabs (q[b] / total - theirs) <= 2e-4))
+        return g_strdup_printf ("slot %u: q is %g, not %g", i, q[b] / total,
+            theirs);
+      sum += q[b] / total;
+      if (picked == k && sum > v)
+        picked = b;
+    }
+    before = block->candidates[i * k + MIN (picked, k - 1)];
+    if (before != runnel_json_node_double (runnel_json_node_item (path, i)))
+      return g_strdup_printf ("slot %u: another token", i);
+  }
+  return NULL;
+}
+
+static char *
+check_sampled (const Reference *reference, const RunnelJsonNode *node,
+               GError **error)
+{
+  const char *name = runnel_json_node_string (
+      runnel_json_node_member (node, "case"), NULL);
+  g_autofree char *model = g_strndup (name, strcspn (name, "_"));
+  g_autofree char *folder = g_build_filename (reference->dir, model, NULL);
+  g_autofree char *file = g_build_filename (reference->dir, "cases", name,
+      NULL);
+  g_autoptr (Npz) npz = npz_open (file, error);
+  g_autoptr (RunnelModel) draft = npz == NULL ? NULL : runnel_model_open (
+      folder, RUNNEL_LOAD_MODE_MAP, error);
+  g_autoptr (RunnelDflash) dflash = draft == NULL ? NULL : runnel_dflash_new (
+      draft, reference->target, error);
+  g_autofree gint32 *tokens = NULL, *anchor = NULL;
+  g_autofree float *taps = NULL;
+  char *problem = NULL;
+  RunnelHistory context;
+  RunnelDflashBlock block;
+
+  if (dflash == NULL)
+    return NULL;
+  tokens = npz_dup_ints (npz_find (npz, "ctx_ids"));
+  anchor = npz_dup_ints (npz_find (npz, "anchor"));
+  taps = npz_dup_floats (npz_find (npz, "taps"));
+  runnel_dflash_init_context (dflash, &context);
+  runnel_dflash_block_init (&block, dflash);
+  if (runnel_dflash_commit (dflash, &context, tokens,
+          npz_find (npz, "taps")->dims[0], taps, error)
+      && runnel_dflash_guess (dflash, &context, *anchor,
+          npz_find (npz, "block_ids")->n - 1, &block, NULL, 0, NULL, error))
+    problem = walk (dflash, &block, *anchor, node);
+  runnel_dflash_block_clear (&block);
+  runnel_history_clear (&context);
+  return problem;
+}
+
+static void
+check_walks (const Reference *reference)
+{
+  g_autofree char *path = g_build_filename (reference->dir, "cases",
+      "sampled_walk.json", NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelJson) json = runnel_json_load (path, &error);
+  const RunnelJsonNode *cases;
+
+  if (json == NULL) {
+    printf ("  walks not run: %s\n", error->message);
+    not_run++;
+    return;
+  }
+  cases = runnel_json_node_member (runnel_json_root (json), "cases");
+  for (gsize i = 0; i < runnel_json_node_size (cases); i++) {
+    g_autofree char *name = g_strdup_printf ("sampled walk %zu", i);
+    g_autoptr (GError) failure = NULL;
+    g_autofree char *problem = check_sampled (reference,
+        runnel_json_node_item (cases, i), &failure);
+
+    report (name, failure != NULL ? failure->message : problem);
+  }
+}
+
+/* ---- What the target gives ---------------------------------------------------- */
+
+/* The residual stream behind all layers, [n_layers][n][n_embd]. */
+static gboolean
+tap_target (const Reference *reference, const gint32 *tokens, guint n,
+            float *out)
+{
+  const RunnelWeights *weights
+      = runnel_engine_get_weights (reference->target);
+  const RunnelShape *shape = runnel_engine_get_shape (reference->target);
+  const RunnelOps *ops = runnel_backend_ops (reference->backend);
+  const guint half = weights->rope.half, n_layers = shape->n_layers;
+  RunnelPass *pass = ops->pass_new (reference->backend, shape);
+  g_autofree float *cos = g_new (float, n * half);
+  g_autofree float *sin = g_new (float, n * half);
+  g_autofree RunnelTap *taps = g_new (RunnelTap, n_layers);
+  g_autoptr (GArray) keys = g_array_new (FALSE, FALSE, sizeof (RunnelKeys));
+  RunnelHistory history;
+  RunnelPassSequence sequence = { .n_rows = n };
+  RunnelPassRows rows = { .n_rows = n, .tokens = tokens, .cos = cos,
+    .sin = sin, .sequences = &sequence, .n_sequences = 1 };
+  gboolean ok;
+
+  runnel_history_init (&history, runnel_engine_get_pool (reference->target),
+      shape->n_embd);
+  ok = runnel_history_reserve (&history, n);
+  for (guint i = 0; i < history.segments->len; i++) {
+    const RunnelSegment *s
+        = &g_array_index (history.segments, RunnelSegment, i);
+    const RunnelKeys run = { runnel_page_data (s->page), s->first, s->n };
+
+    g_array_append_val (keys, run);
+  }
+  sequence.keys = (const RunnelKeys *) keys->data;
+  sequence.n_keys = keys->len;
+  for (guint i = 0; i < n; i++)
+    runnel_rope_angles (&weights->rope, i, cos + i * half, sin + i * half);
+  for (guint l = 0; l < n_layers; l++)
+    taps[l] = (RunnelTap) { l, 0, n, out + (gsize) l * n * shape->n_embd,
+      shape->n_embd };
+  if (ok && (ok = ops->begin (pass, &rows))) {
+    runnel_forward (weights, weights->embedding, pass, taps, n_layers, NULL);
+    ops->end (pass);
+  }
+  runnel_history_clear (&history);
+  ops->pass_free (pass);
+  return ok;
+}
+
+static void
+check_target (const Reference *reference)
+{
+  const RunnelShape *shape = runnel_engine_get_shape (reference->target);
+  g_autofree char *file = g_build_filename (reference->dir, "cases",
+      "target_ctx40.npz", NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Npz) npz = npz_open (file, &error);
+  g_autofree gint32 *tokens = NULL;
+  g_autofree float *hidden = NULL, *logits = NULL;
+  Check check = { npz, NULL, 1e-3 };
+  gsize n;
+
+  if (npz == NULL) {
+    printf ("  target not run: %s\n", error->message);
+    not_run++;
+    return;
+  }
+  n = npz_find (npz, "ctx_ids")->n;
+  tokens = npz_dup_ints (npz_find (npz, "ctx_ids"));
+  hidden = g_new (float, shape->n_layers * n * shape->n_embd);
+  if (!tap_target (reference, tokens, n, hidden))
+    check.problem = g_strdup ("no memory");
+  check_values (&check, "hidden_states", hidden,
+      shape->n_layers * n * shape->n_embd);
+  logits = logits_forward (reference->target, tokens, n, N_VOCAB, &error);
+  if (logits != NULL)
+    check_values (&check, "logits", logits, n * N_VOCAB);
+  report ("target ctx 40", error != NULL ? error->message : check.problem);
+  g_free (check.problem);
 }
 
 /* ---- Whole generations --------------------------------------------------- */
@@ -577,8 +792,11 @@ main (int argc, char **argv)
   }
   for (guint i = 0; reference.target != NULL && i < G_N_ELEMENTS (models); i++)
     check_cases (&reference, models[i]);
-  if (reference.target != NULL)
+  if (reference.target != NULL) {
+    check_walks (&reference);
+    check_target (&reference);
     check_runs (&reference);
+  }
   g_clear_object (&reference.target);
   g_clear_object (&reference.backend);
   g_free (reference.dir);
