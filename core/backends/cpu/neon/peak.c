@@ -57,6 +57,7 @@ runnel_neon_peak_float (uint64_t rounds)
 {
   float32x4_t sums[SUMS], x = vdupq_n_f32 (0.5f);
 
+#pragma GCC unroll 8
   for (int i = 0; i < SUMS; i++)
     sums[i] = vdupq_n_f32 (0.0f);
   for (uint64_t r = 0; r < rounds; r++) {
@@ -66,6 +67,7 @@ runnel_neon_peak_float (uint64_t rounds)
       sums[i] = vfmaq_f32 (sums[i], x, x);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < SUMS; i++)
     __asm__ volatile ("" : : "w" (sums[i]));
   return rounds * SUMS * 4;
