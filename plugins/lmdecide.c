@@ -31,8 +31,9 @@
 #include <gstrunnel.h>
 #include "elements.h"
 
-#include "lmcancelled.h"
 #include "lmdecideparams.h"
+#include "lmengine.h"
+#include "lmongoing.h"
 
 GST_DEBUG_CATEGORY_STATIC (lm_decide_debug);
 #define GST_CAT_DEFAULT lm_decide_debug
@@ -43,17 +44,22 @@ static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
     GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_LM_CAPS_JSON));
 
+enum {
+  PROP_ENGINE = GST_LM_DECIDE_N_PARAMS,
+  N_PROPS = PROP_ENGINE + GST_LM_ENGINE_N_PROPERTIES,
+                                /* the others are of the base class */
+};
+
 struct _GstLmDecide {
   GstLmFilter parent;
 
   /* object lock */
   GstLmDecideParams *params;
-  GCancellable *cancellable;    /* of the request in progress, or NULL */
-  guint64 request;              /* its id, or 0 */
-  GstLmCancelled cancelled;
+  GstLmEngineChoice choice;
+  GstLmOngoing ongoing;
 
   /* streaming thread */
-  RunnelDecider *decider;       /* of the last state's engine, or NULL */
+  RunnelDecider *decider;       /* of the last engine, or NULL */
 };
 
 G_DECLARE_FINAL_TYPE (GstLmDecide, gst_lm_decide, GST, LM_DECIDE, GstLmFilter)
@@ -100,14 +106,23 @@ decide (GstLmDecide *self, GstBuffer *buffer, RunnelSequence *state,
   const GstLmRequestMeta *meta = gst_lm_buffer_get_request_meta (buffer);
   g_autoptr (GstLmDecideParams) params = get_params (self, meta, error);
   g_autoptr (GPtrArray) questions = NULL;
+  g_autoptr (RunnelSequence) moved = NULL;
+  GstLmEngineChoice choice;
 
-  if (!params || !ensure_decider (self, state, params, error))
+  if (!params)
+    return NULL;
+  GST_OBJECT_LOCK (self);
+  choice = self->choice;
+  GST_OBJECT_UNLOCK (self);
+  moved = gst_lm_engine_choice_move (&choice, g_object_ref (state), NULL,
+      cancellable, error);
+  if (!moved || !ensure_decider (self, moved, params, error))
     return NULL;
   questions = gst_lm_decide_params_get_questions (params, error);
   if (!questions)
     return NULL;
   gst_lm_decide_params_apply (params, self->decider);
-  return runnel_decider_decide (self->decider, state, meta->generation_prompt,
+  return runnel_decider_decide (self->decider, moved, meta->generation_prompt,
       questions, cancellable, error);
 }
 
@@ -173,56 +188,33 @@ gst_lm_decide_process (GstLmFilter *filter, GstBuffer *buffer)
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   GstFlowReturn ret;
 
-  GST_OBJECT_LOCK (self);
-  self->cancellable = cancellable;
-  self->request = id;
-  if (gst_lm_cancelled_remove (&self->cancelled, id))
-    g_cancellable_cancel (cancellable);
-  GST_OBJECT_UNLOCK (self);
+  gst_lm_ongoing_begin (&self->ongoing, GST_ELEMENT (self), id, cancellable);
 
   /* After the cancellable is there, so that no flush falls in between. */
   if (gst_lm_filter_is_flushing (filter))
     ret = GST_FLOW_FLUSHING;
   else
     ret = answer (self, request, cancellable);
-
-  GST_OBJECT_LOCK (self);
-  self->cancellable = NULL;
-  self->request = 0;
-  GST_OBJECT_UNLOCK (self);
+  gst_lm_ongoing_end (&self->ongoing, GST_ELEMENT (self));
   return ret;
-}
-
-/* Stops the request in progress, if it is @id or @id is 0; remembers an @id
- * that is not here yet. */
-static void
-cancel (GstLmDecide *self, guint64 id)
-{
-  g_autoptr (GCancellable) cancellable = NULL;
-
-  GST_OBJECT_LOCK (self);
-  if (self->cancellable && (id == 0 || self->request == id))
-    cancellable = g_object_ref (self->cancellable);
-  else if (id != 0)
-    gst_lm_cancelled_add (&self->cancelled, id);
-  GST_OBJECT_UNLOCK (self);
-  if (cancellable)
-    g_cancellable_cancel (cancellable);
 }
 
 static void
 gst_lm_decide_unlock (GstLmFilter *filter)
 {
-  cancel (GST_LM_DECIDE (filter), 0);
+  GstLmDecide *self = GST_LM_DECIDE (filter);
+
+  gst_lm_ongoing_cancel (&self->ongoing, GST_ELEMENT (self), 0);
 }
 
 static gboolean
 gst_lm_decide_src_event (GstLmFilter *filter, GstEvent *event)
 {
+  GstLmDecide *self = GST_LM_DECIDE (filter);
   guint64 id;
 
   if (gst_lm_event_parse_cancel (event, &id))
-    cancel (GST_LM_DECIDE (filter), id);
+    gst_lm_ongoing_cancel (&self->ongoing, GST_ELEMENT (self), id);
   return GST_LM_FILTER_CLASS (gst_lm_decide_parent_class)->src_event (filter,
       event);
 }
@@ -232,9 +224,7 @@ gst_lm_decide_reset (GstLmFilter *filter, gboolean hard)
 {
   GstLmDecide *self = GST_LM_DECIDE (filter);
 
-  GST_OBJECT_LOCK (self);
-  memset (&self->cancelled, 0, sizeof self->cancelled);
-  GST_OBJECT_UNLOCK (self);
+  gst_lm_ongoing_forget (&self->ongoing, GST_ELEMENT (self));
   if (hard)
     g_clear_object (&self->decider);
 }
@@ -271,13 +261,16 @@ gst_lm_decide_set_property (GObject *object, guint id, const GValue *value,
 {
   GstLmDecide *self = GST_LM_DECIDE (object);
 
-  if (id >= GST_LM_DECIDE_N_PARAMS) {
+  if (id >= N_PROPS) {
     G_OBJECT_CLASS (gst_lm_decide_parent_class)->set_property (object, id,
         value, pspec);
     return;
   }
   GST_OBJECT_LOCK (self);
-  gst_lm_decide_params_set (self->params, id, value);
+  if (id >= PROP_ENGINE)
+    gst_lm_engine_choice_set (&self->choice, id - PROP_ENGINE, value);
+  else
+    gst_lm_decide_params_set (self->params, id, value);
   GST_OBJECT_UNLOCK (self);
 }
 
@@ -287,13 +280,16 @@ gst_lm_decide_get_property (GObject *object, guint id, GValue *value,
 {
   GstLmDecide *self = GST_LM_DECIDE (object);
 
-  if (id >= GST_LM_DECIDE_N_PARAMS) {
+  if (id >= N_PROPS) {
     G_OBJECT_CLASS (gst_lm_decide_parent_class)->get_property (object, id,
         value, pspec);
     return;
   }
   GST_OBJECT_LOCK (self);
-  gst_lm_decide_params_get (self->params, id, value);
+  if (id >= PROP_ENGINE)
+    gst_lm_engine_choice_get (&self->choice, id - PROP_ENGINE, value);
+  else
+    gst_lm_decide_params_get (self->params, id, value);
   GST_OBJECT_UNLOCK (self);
 }
 
@@ -324,6 +320,7 @@ gst_lm_decide_class_init (GstLmDecideClass *klass)
   filter_class->src_event = gst_lm_decide_src_event;
 
   gst_lm_decide_params_install (object_class);
+  gst_lm_engine_choice_install (object_class, PROP_ENGINE);
   gst_lm_filter_class_use_model (filter_class, GST_LM_MODEL_PART_TOKENIZER);
 
   gst_element_class_add_static_pad_template (element_class, &sink_template);

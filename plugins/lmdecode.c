@@ -40,6 +40,7 @@
 
 #include "lmcancelled.h"
 #include "lmdecodeparams.h"
+#include "lmengine.h"
 
 GST_DEBUG_CATEGORY_STATIC (lm_decode_debug);
 #define GST_CAT_DEFAULT lm_decode_debug
@@ -51,10 +52,8 @@ static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
     GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_LM_CAPS_TOKENS));
 
 enum {
-  PROP_BACKEND = GST_LM_DECODE_N_PARAMS,
-  PROP_THREADS,
-  PROP_KERNELS,
-  PROP_STATS,
+  PROP_ENGINE = GST_LM_DECODE_N_PARAMS,
+  PROP_STATS = PROP_ENGINE + GST_LM_ENGINE_N_PROPERTIES,
   N_PROPS,                      /* the others are of the base class */
 };
 
@@ -64,9 +63,7 @@ struct _GstLmDecode {
   /* object lock */
   RunnelGenerationParams *params;
   GstStructure *logit_bias; /* as it was set: its fields may be wrong */
-  GstLmBackend backend;
-  guint threads;
-  GstLmKernels kernels;
+  GstLmEngineChoice choice;
   gboolean stats;
   RunnelGeneration *generation; /* of the reply in progress, or NULL */
   GCancellable *cancellable;    /* of moving its state to another engine */
@@ -238,74 +235,6 @@ generate (GstLmDecode *self, Reply *reply, guint n_top)
   return ret;
 }
 
-static const char *
-get_nick (GType type, gint value)
-{
-  g_autoptr (GEnumClass) klass = g_type_class_ref (type);
-
-  return g_enum_get_value (klass, value)->value_nick;
-}
-
-/* The engine that the properties ask for, or that of the state. */
-static RunnelEngine *
-get_engine (GstLmDecode *self, RunnelSequence *sequence,
-            GCancellable *cancellable, GError **error)
-{
-  RunnelEngine *engine = runnel_sequence_get_engine (sequence);
-  RunnelBackend *current = runnel_engine_get_backend (engine);
-  g_autoptr (RunnelBackend) backend = NULL;
-  GstLmBackend kind;
-  GstLmKernels kernels;
-  guint threads;
-
-  GST_OBJECT_LOCK (self);
-  kind = self->backend;
-  kernels = self->kernels;
-  threads = self->threads;
-  GST_OBJECT_UNLOCK (self);
-  if (kind == GST_LM_BACKEND_AUTO && kernels == GST_LM_KERNELS_AUTO
-      && threads == 0)
-    return g_object_ref (engine);
-  backend = runnel_backend_get_with_threads (kind == GST_LM_BACKEND_AUTO ?
-      runnel_backend_get_name (current) : get_nick (GST_TYPE_LM_BACKEND, kind),
-      threads ? threads : runnel_backend_get_n_threads (current),
-      runnel_backend_get_n_prefill_threads (current),
-      kernels == GST_LM_KERNELS_AUTO ? runnel_backend_get_kernels (current) :
-      get_nick (GST_TYPE_LM_KERNELS, kernels), error);
-  if (!backend)
-    return NULL;
-  return runnel_engine_get (runnel_engine_get_model (engine), backend,
-      runnel_engine_get_kv_type (engine), NULL, NULL, cancellable, error);
-}
-
-/* Brings @sequence (taken) to the engine that the properties ask for; its keys
- * and values, and what its drafters know, are copied where that is another
- * one. */
-static RunnelSequence *
-move_sequence (GstLmDecode *self, RunnelSequence *taken,
-               const GPtrArray *drafters, GCancellable *cancellable,
-               GError **error)
-{
-  g_autoptr (RunnelSequence) sequence = taken;
-  g_autoptr (RunnelEngine) engine = NULL;
-  g_autoptr (GBytes) image = NULL;
-
-  engine = get_engine (self, sequence, cancellable, error);
-  if (!engine)
-    return NULL;
-  if (engine == runnel_sequence_get_engine (sequence))
-    return g_steal_pointer (&sequence);
-  image = runnel_sequence_serialize (sequence, error);
-  g_clear_object (&sequence);
-  if (image)
-    sequence = runnel_sequence_deserialize (engine, image, "state", error);
-  for (guint i = 0; sequence && drafters && i < drafters->len; i++)
-    if (!runnel_sequence_attach (sequence, g_ptr_array_index (drafters, i),
-            error))
-      return NULL;
-  return g_steal_pointer (&sequence);
-}
-
 /* The element's properties, and what the request overrides. */
 static RunnelGenerationParams *
 copy_params (GstLmDecode *self, const GstLmRequestMeta *meta, GError **error)
@@ -332,6 +261,7 @@ begin_reply (GstLmDecode *self, Reply *reply, RunnelSequence *sequence,
 {
   g_autoptr (RunnelGenerationParams) params = NULL;
   g_autoptr (RunnelGeneration) generation = NULL;
+  GstLmEngineChoice choice;
   gboolean is_cancelled;
 
   params = copy_params (self, reply->meta, error);
@@ -339,7 +269,11 @@ begin_reply (GstLmDecode *self, Reply *reply, RunnelSequence *sequence,
     g_object_unref (sequence);
     return FALSE;
   }
-  sequence = move_sequence (self, sequence, reply->meta->drafters, cancellable,
+  GST_OBJECT_LOCK (self);
+  choice = self->choice;
+  GST_OBJECT_UNLOCK (self);
+  sequence = gst_lm_engine_choice_move (&choice, sequence,
+      reply->meta->drafters, cancellable,
       error);
   if (!sequence)
     return FALSE;
@@ -526,14 +460,10 @@ gst_lm_decode_set_property (GObject *object, guint id, const GValue *value,
   }
   GST_OBJECT_LOCK (self);
   switch (id) {
-    case PROP_BACKEND:
-      self->backend = g_value_get_enum (value);
-      break;
-    case PROP_THREADS:
-      self->threads = g_value_get_uint (value);
-      break;
-    case PROP_KERNELS:
-      self->kernels = g_value_get_enum (value);
+    case PROP_ENGINE + GST_LM_ENGINE_BACKEND:
+    case PROP_ENGINE + GST_LM_ENGINE_THREADS:
+    case PROP_ENGINE + GST_LM_ENGINE_KERNELS:
+      gst_lm_engine_choice_set (&self->choice, id - PROP_ENGINE, value);
       break;
     case PROP_STATS:
       self->stats = g_value_get_boolean (value);
@@ -561,14 +491,10 @@ gst_lm_decode_get_property (GObject *object, guint id, GValue *value,
   }
   GST_OBJECT_LOCK (self);
   switch (id) {
-    case PROP_BACKEND:
-      g_value_set_enum (value, self->backend);
-      break;
-    case PROP_THREADS:
-      g_value_set_uint (value, self->threads);
-      break;
-    case PROP_KERNELS:
-      g_value_set_enum (value, self->kernels);
+    case PROP_ENGINE + GST_LM_ENGINE_BACKEND:
+    case PROP_ENGINE + GST_LM_ENGINE_THREADS:
+    case PROP_ENGINE + GST_LM_ENGINE_KERNELS:
+      gst_lm_engine_choice_get (&self->choice, id - PROP_ENGINE, value);
       break;
     case PROP_STATS:
       g_value_set_boolean (value, self->stats);
@@ -599,19 +525,7 @@ install_properties (GObjectClass *klass)
       | GST_PARAM_MUTABLE_PLAYING;
 
   gst_lm_decode_params_install (klass);
-  g_object_class_install_property (klass, PROP_BACKEND,
-      g_param_spec_enum ("backend", "Backend",
-          "Who computes (auto: who made the state); a state of another "
-          "backend is copied", GST_TYPE_LM_BACKEND, GST_LM_BACKEND_AUTO,
-          flags));
-  g_object_class_install_property (klass, PROP_THREADS,
-      g_param_spec_uint ("threads", "Threads",
-          "Threads to compute with (0: as the state was made)", 0,
-          GST_LM_MAX_THREADS, 0, flags));
-  g_object_class_install_property (klass, PROP_KERNELS,
-      g_param_spec_enum ("kernels", "Kernels",
-          "Level of the processor's kernels (auto: as the state was made)",
-          GST_TYPE_LM_KERNELS, GST_LM_KERNELS_AUTO, flags));
+  gst_lm_engine_choice_install (klass, PROP_ENGINE);
   g_object_class_install_property (klass, PROP_STATS,
       g_param_spec_boolean ("stats", "Statistics",
           "Post an element message lmdecode-stats after every reply", FALSE,

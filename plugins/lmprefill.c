@@ -34,7 +34,7 @@
 #include "elements.h"
 
 #include "lmbranches.h"
-#include "lmcancelled.h"
+#include "lmongoing.h"
 
 GST_DEBUG_CATEGORY_STATIC (lm_prefill_debug);
 #define GST_CAT_DEFAULT lm_prefill_debug
@@ -77,9 +77,7 @@ struct _GstLmPrefill {
   guint64 cache_budget;
   gboolean memory_is_set;       /* else the engine keeps its own */
   gboolean budget_is_set;
-  GCancellable *cancellable;    /* of the request in progress, or NULL */
-  guint64 request;              /* its id, or 0 */
-  GstLmCancelled cancelled;
+  GstLmOngoing ongoing;
 
   /* streaming thread */
   gboolean checked_branches;
@@ -333,23 +331,15 @@ gst_lm_prefill_process (GstLmFilter *filter, GstBuffer *buffer)
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   GstFlowReturn ret;
 
-  GST_OBJECT_LOCK (self);
-  self->cancellable = cancellable;
-  self->request = meta->id;
-  if (gst_lm_cancelled_remove (&self->cancelled, meta->id))
-    g_cancellable_cancel (cancellable);
-  GST_OBJECT_UNLOCK (self);
+  gst_lm_ongoing_begin (&self->ongoing, GST_ELEMENT (self), meta->id,
+      cancellable);
 
   /* After the cancellable is there, so that no flush falls in between. */
   if (gst_lm_filter_is_flushing (filter))
     ret = GST_FLOW_FLUSHING;
   else
     ret = process_request (self, request, meta, cancellable);
-
-  GST_OBJECT_LOCK (self);
-  self->cancellable = NULL;
-  self->request = 0;
-  GST_OBJECT_UNLOCK (self);
+  gst_lm_ongoing_end (&self->ongoing, GST_ELEMENT (self));
   return ret;
 }
 
@@ -357,14 +347,8 @@ static void
 gst_lm_prefill_unlock (GstLmFilter *filter)
 {
   GstLmPrefill *self = GST_LM_PREFILL (filter);
-  g_autoptr (GCancellable) cancellable = NULL;
 
-  GST_OBJECT_LOCK (self);
-  if (self->cancellable)
-    cancellable = g_object_ref (self->cancellable);
-  GST_OBJECT_UNLOCK (self);
-  if (cancellable)
-    g_cancellable_cancel (cancellable);
+  gst_lm_ongoing_cancel (&self->ongoing, GST_ELEMENT (self), 0);
 }
 
 static void
@@ -372,38 +356,20 @@ gst_lm_prefill_reset (GstLmFilter *filter, gboolean hard)
 {
   GstLmPrefill *self = GST_LM_PREFILL (filter);
 
-  GST_OBJECT_LOCK (self);
-  memset (&self->cancelled, 0, sizeof self->cancelled);
-  GST_OBJECT_UNLOCK (self);
+  gst_lm_ongoing_forget (&self->ongoing, GST_ELEMENT (self));
   if (hard)
     self->checked_branches = FALSE;
-}
-
-/* A request that is not here yet is remembered; one that has passed is of no
- * concern, and its id will not come again. */
-static void
-cancel (GstLmPrefill *self, guint64 id)
-{
-  g_autoptr (GCancellable) cancellable = NULL;
-
-  GST_OBJECT_LOCK (self);
-  if (self->cancellable && self->request == id)
-    cancellable = g_object_ref (self->cancellable);
-  else
-    gst_lm_cancelled_add (&self->cancelled, id);
-  GST_OBJECT_UNLOCK (self);
-  if (cancellable)
-    g_cancellable_cancel (cancellable);
 }
 
 static gboolean
 gst_lm_prefill_src_event (GstLmFilter *filter, GstEvent *event)
 {
+  GstLmPrefill *self = GST_LM_PREFILL (filter);
   guint64 id;
 
   if (gst_lm_event_parse_cancel (event, &id)
       && !gst_lm_pad_forks (gst_lm_filter_get_src_pad (filter)))
-    cancel (GST_LM_PREFILL (filter), id);
+    gst_lm_ongoing_cancel (&self->ongoing, GST_ELEMENT (self), id);
   return GST_LM_FILTER_CLASS (gst_lm_prefill_parent_class)->src_event (filter,
       event);
 }

@@ -49,8 +49,8 @@ G_DECLARE_FINAL_TYPE (RunnelDecider, runnel_decider, RUNNEL, DECIDER, GObject)
  * Answers typed questions about a state with probabilities. Options are forks
  * of the state, computed side by side in one batch and in an order of their
  * own, so that the order in which they are given changes nothing, not even a
- * bit. What does not depend on the state is kept: token ids, the priors, and in the
- * static layout the keys and values of the options, which may take as much
+ * bit. What does not depend on the state is kept: token ids, the priors, and in
+ * the static layout the keys and values of the options, which may take as much
  * memory as the engine's cache budget.
  *
  * To be used by one thread at a time.

@@ -127,6 +127,42 @@ test_shared (void)
   pipeline_free (plain);
 }
 
+/* The same answer, computed by another engine than that of the state. */
+static void
+test_engine (void)
+{
+  g_autofree char *expected = decide (STATE "! lmdecide " ASKS " ! " SINK,
+      NULL);
+  g_autofree char *scalar = decide (STATE "! lmdecide backend=cpu threads=2 "
+      "kernels=scalar " ASKS " ! " SINK, NULL);
+
+  g_assert_cmpstr (scalar, ==, expected);
+}
+
+/* Options before the states: the second one finds them read. */
+static void
+test_static (void)
+{
+  GstElement *pipeline = pipeline_new (STATE "! lmdecide layout=static "
+      ASKS " ! " SINK, pipeline_model_path ());
+  g_autoptr (Recorder) out = recorder_new (pipeline, "out");
+  g_autofree char *expected = decide (STATE "! lmdecide layout=static " ASKS
+      " ! " SINK, NULL);
+  g_autofree char *json = NULL;
+  char *probabilities;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  pipeline_send (pipeline, "hello", NULL);
+  pipeline_send (pipeline, "where is my card?", NULL);
+  recorder_wait_markers (out, 2);
+  json = recorder_get_text (out);
+  /* What it cost differs. */
+  *strstr (expected, "\"usage\"") = '\0';
+  probabilities = strstr (json + 1, "{\"answers\"");
+  g_assert_true (g_str_has_prefix (probabilities, expected));
+  pipeline_free (pipeline);
+}
+
 /* ---- What is wrong ------------------------------------------------------- */
 
 static void
@@ -207,6 +243,8 @@ main (int argc, char **argv)
   g_test_add_func ("/decide/sources", test_sources);
   g_test_add_func ("/decide/generation-prompt", test_generation_prompt);
   g_test_add_func ("/decide/shared", test_shared);
+  g_test_add_func ("/decide/engine", test_engine);
+  g_test_add_func ("/decide/static", test_static);
   g_test_add_func ("/decide/bad-properties", test_bad_properties);
   g_test_add_func ("/decide/report", test_report);
   g_test_add_func ("/decide/cancel", test_cancel);
