@@ -199,7 +199,7 @@ decide_one (Evaluation *self, const Example *example, GError **error)
 {
   gint64 started = g_get_monotonic_time ();
   g_autoptr (RunnelSequence) state = runnel_decider_read (self->decider,
-      example->text, -1, FALSE, NULL, error);
+      example->text, -1, TRUE, NULL, error);
   g_autoptr (RunnelDecisions) decisions = state ? runnel_decider_decide
       (self->decider, state, -1, self->questions, NULL, error) : NULL;
   RunnelDecisionCost cost;
