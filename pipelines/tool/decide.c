@@ -18,6 +18,7 @@ static char *type_name, *layout_name, *head_path, *evaluate_path;
 static gboolean no_prior;
 static int limit;
 static double temperature;
+static double length_exponent = -1;
 
 static const GOptionEntry entries[] = {
   { "instructions", 'i', 0, G_OPTION_ARG_STRING, &instructions,
@@ -35,6 +36,9 @@ static const GOptionEntry entries[] = {
     "shown|hidden|static" },
   { "no-prior", 0, 0, G_OPTION_ARG_NONE, &no_prior,
     "Do not compare with a text that says nothing: half the work", NULL },
+  { "length-exponent", 0, 0, G_OPTION_ARG_DOUBLE, &length_exponent,
+    "Divide a log-likelihood by the option's tokens to this power, 0 to 2 "
+    "(default: 0.5)", "E" },
   { "head", 0, 0, G_OPTION_ARG_FILENAME, &head_path,
     "A decision head (default: the one in the model's own file)", "FILE" },
   { "temperature", 0, 0, G_OPTION_ARG_DOUBLE, &temperature,
@@ -227,7 +231,15 @@ set_up (RunnelDecider *decider, GError **error)
         "1000", temperature);
     return FALSE;
   }
+  if (length_exponent != -1
+      && !(length_exponent >= 0 && length_exponent <= 2)) {
+    report_set_usage (error, "--length-exponent: %g is not between 0 and 2",
+        length_exponent);
+    return FALSE;
+  }
   runnel_decider_set_layout (decider, layout);
+  if (length_exponent != -1)
+    runnel_decider_set_length_exponent (decider, length_exponent);
   runnel_decider_set_use_prior (decider, !no_prior);
   for (guint i = 0; temperature > 0 && i <= RUNNEL_QUESTION_TYPE_SCORE; i++)
     runnel_decider_set_temperature (decider, i, temperature);

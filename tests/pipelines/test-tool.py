@@ -707,6 +707,24 @@ def test_decide_bad ():
     bad (2, *options, '-i', 'Q', '-o', 'a,b', '--layout', 'x', says='--layout')
     bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature', '-1',
          says='--temperature')
+    for number in '3', 'nan', 'inf':
+        bad (2, *options, '-i', 'Q', '-o', 'a,b', '--length-exponent', number,
+             says='--length-exponent')
+        bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature',
+             number + '000', says='--temperature')
+    long = 'so ' * 600
+    bad (1, *options, '-i', 'Q', '-o', 'a,' + long, says='context-length')
+    bad (1, *options, '-i', long, '-o', 'a,b', says='context-length')
+    bad (1, *options, '-i', 'Q', '-o', 'a,b', stdin=long, says='context')
+    head = os.path.join (folder.name, 'bad-head.gguf')
+    subprocess.run ([make_head, head, 'nan'], check=True)
+    bad (1, *options, '-i', 'Q', '-o', 'a,b', '--head', head,
+         says='query_mlp.weight.*not finite')
+    labels = os.path.join (folder.name, 'labels.txt')
+    for line, says in (b'a\nb\xff\n', 'UTF-8'), (b'a\n\tb\n', 'is empty'):
+        with open (labels, 'wb') as file:
+            file.write (line)
+        bad (1, *options, '-i', 'Q', '--options-file', labels, says=says)
     bad (1, *options, '-i', 'Q', '-o', 'a,b', '--head', tiny,
          says='decision.type')
     bad (1, *options, '-i', 'Q', '-o', 'a', says='1 options')

@@ -4,7 +4,7 @@
  */
 
 /* Writes a decision head for the tiny model to the path given, for tests that
- * are scripts: of our own form, or of decision2. */
+ * are scripts: of our own form, or of decision2, or one that is not finite. */
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -20,9 +20,11 @@ main (int argc, char **argv)
 
   if (argc > 2 && strcmp (argv[2], "decision2") == 0)
     head.form = RUNNEL_DECISION_FORM_DECISION2;
+  if (argc > 2 && strcmp (argv[2], "nan") == 0)
+    head.not_finite = "query_mlp.weight";
   path = tiny_head_write (&head);
   if (argc < 2 || !g_file_get_contents (path, &data, &size, NULL)
       || !g_file_set_contents (argv[1], data, size, NULL))
-    g_error ("usage: make-head FILE [decision2]");
+    g_error ("usage: make-head FILE [decision2|nan]");
   return g_unlink (path);
 }
