@@ -121,7 +121,8 @@ attend_keys (const RunnelPass *self, const Piece *piece, guint key_begin,
              guint key_end, guint8 *partials)
 {
   guint first = find_run (piece, key_begin);
-  guint last = find_run (piece, key_end - 1);
+  /* One more: it is fetched ahead. */
+  guint last = MIN (find_run (piece, key_end - 1) + 1, piece->n_runs - 1);
   const float *q = self->qkv + piece->row * self->qkv_stride
       + piece->kv_head * heads_per_kv (self) * self->shape.head_dim;
 

@@ -23,6 +23,7 @@
 #define KV_TILE RUNNEL_KV_TILE
 #define MAX_GROUP 6             /* queries that share registers */
 #define MAX_QUERIES 64          /* queries that share a strip */
+#define MAX_GROUPS ((MAX_QUERIES + MAX_GROUP - 1) / MAX_GROUP)
 #define MANY_QUERIES 9          /* from here on strips are widened */
 #define STRIP_KEYS 64
 #define STRIP_FLOATS 4096       /* that a widened strip may have */
@@ -37,6 +38,9 @@ typedef struct {
   uint32_t key_begin;
   uint32_t n;
   uint32_t most_keys;          /* of any query */
+  uint32_t strip_keys;         /* a whole number of tiles */
+  uint32_t n_groups;
+  uint32_t groups[MAX_GROUPS + 1];   /* their first queries, and the end */
   uint32_t n_keys[MAX_QUERIES];
   const float *q[MAX_QUERIES];
   RunnelPartial *partial[MAX_QUERIES];
@@ -70,17 +74,13 @@ prefetch_bytes (const uint8_t *p, size_t size)
 
 /* ---- Groups ---------------------------------------------------------------- */
 
-static uint32_t
-n_groups (uint32_t n_queries)
+/* They differ in size by one at most. */
+static void
+divide_into_groups (Block *block)
 {
-  return (n_queries + MAX_GROUP - 1) / MAX_GROUP;
-}
-
-/* The first query of a group; groups differ in size by one at most. */
-static uint32_t
-group_begin (uint32_t n_queries, uint32_t group)
-{
-  return n_queries * group / n_groups (n_queries);
+  block->n_groups = (block->n + MAX_GROUP - 1) / MAX_GROUP;
+  for (uint32_t g = 0; g <= block->n_groups; g++)
+    block->groups[g] = block->n * g / block->n_groups;
 }
 
 /* acc[i][j] += factors[i][at] · the j-th of n_vectors vectors at p, which are
@@ -187,6 +187,7 @@ add_elements (const uint8_t *v, const uint8_t *next, size_t row_bytes,
     uint32_t n_rows, const float *const *p, float *const *out, uint32_t d,
     int n, int n_vectors, RunnelKvFormat format)
 {
+  size_t size = 8 * n_vectors * element_size (format);
   Lanes acc[MAX_GROUP][8];
 
 #pragma GCC unroll 6
@@ -196,9 +197,9 @@ add_elements (const uint8_t *v, const uint8_t *next, size_t row_bytes,
       acc[i][j] = lanes_load (out[i] + d + 8 * j);
   }
   v += d * element_size (format);
-  next += d * element_size (format);
-  for (uint32_t r = 0; r < n_rows; r++, v += row_bytes, next += row_bytes) {
-    prefetch_bytes (next, 8 * n_vectors * element_size (format));
+  next += d * element_size (format) * n_rows;
+  for (uint32_t r = 0; r < n_rows; r++, v += row_bytes, next += size) {
+    prefetch_bytes (next, size);
     multiply_add_group (v, 8 * element_size (format), p, r, acc, n, n_vectors,
         format);
   }
@@ -310,14 +311,18 @@ typedef struct {
   RunnelKvFormat format;
 } Strip;
 
-/* Keys of a strip; a whole number of tiles. */
-static uint32_t
-strip_keys (const Block *block)
+/* Those that are widened must have room. */
+static void
+choose_strip_keys (Block *block)
 {
-  uint32_t fit = STRIP_FLOATS / block->kv->head_dim / KV_TILE * KV_TILE;
+  uint32_t fit;
 
-  return block->n < MANY_QUERIES || fit >= STRIP_KEYS || fit == 0 ? STRIP_KEYS
-      : fit;
+  block->strip_keys = STRIP_KEYS;
+  if (block->n < MANY_QUERIES)
+    return;
+  fit = STRIP_FLOATS / block->kv->head_dim / KV_TILE * KV_TILE;
+  if (fit > 0 && fit < STRIP_KEYS)
+    block->strip_keys = fit;
 }
 
 /* A strip of n elements at p. */
@@ -354,12 +359,12 @@ score_all (Block *block, const uint8_t *k, const uint8_t *next,
     uint32_t n_tiles, const float *scales, uint32_t index, uint32_t lead,
     uint32_t n)
 {
-  uint32_t head_dim = block->kv->head_dim, groups = n_groups (block->n);
+  uint32_t head_dim = block->kv->head_dim;
   Strip strip = get_strip (block, k, (size_t) n_tiles * KV_TILE * head_dim);
 
-  for (uint32_t g = 0; g < groups; g++) {
-    uint32_t first = group_begin (block->n, g);
-    uint32_t size = group_begin (block->n, g + 1) - first;
+  for (uint32_t g = 0; g < block->n_groups; g++) {
+    uint32_t first = block->groups[g];
+    uint32_t size = block->groups[g + 1] - first;
     float aside[MAX_GROUP][KV_TILE], *out[MAX_GROUP];
 
     for (uint32_t i = 0; i < size; i++)
@@ -380,7 +385,7 @@ score_rows (Block *block, const uint8_t *layer, const uint8_t *after,
 {
   const RunnelKvLayout *kv = block->kv;
   size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
-  uint32_t lead = first % KV_TILE, per_strip = strip_keys (block);
+  uint32_t lead = first % KV_TILE;
   const uint8_t *k = layer
       + row_bytes * ((size_t) block->kv_head * kv->page_rows + first - lead);
   const float *scales = kv->format != RUNNEL_KV_INT8 ? NULL
@@ -388,7 +393,8 @@ score_rows (Block *block, const uint8_t *layer, const uint8_t *after,
           first - lead));
 
   while (n_rows > 0) {
-    uint32_t taken = lead > 0 ? KV_TILE - lead : per_strip, n_tiles;
+    uint32_t taken = lead > 0 ? KV_TILE - lead : block->strip_keys;
+    uint32_t n_tiles;
 
     taken = taken < n_rows ? taken : n_rows;
     n_tiles = lead > 0 ? 1 : (taken + KV_TILE - 1) / KV_TILE;
@@ -460,7 +466,6 @@ add_rows (Block *block, const uint8_t *values, const uint8_t *after,
 {
   const RunnelKvLayout *kv = block->kv;
   size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
-  uint32_t per_strip = strip_keys (block), groups = n_groups (block->n);
   const uint8_t *v = values
       + row_bytes * ((size_t) block->kv_head * kv->page_rows + first);
 
@@ -468,15 +473,15 @@ add_rows (Block *block, const uint8_t *values, const uint8_t *after,
     scale_weights (block, (const float *) (values
             + runnel_kv_scale_offset (kv, block->kv_head, first)), begin, end);
   while (begin < end) {
-    uint32_t taken = per_strip < end - begin ? per_strip : end - begin;
+    uint32_t taken = block->strip_keys < end - begin ? block->strip_keys
+        : end - begin;
     Strip strip = get_strip (block, v, (size_t) taken * kv->head_dim);
 
-    for (uint32_t g = 0; g < groups; g++) {
-      uint32_t i = group_begin (block->n, g);
-
+    for (uint32_t g = 0; g < block->n_groups; g++) {
       add_group (block, strip, g > 0 ? strip.data
-          : taken < end - begin ? v + taken * row_bytes : after, i,
-          group_begin (block->n, g + 1) - i, begin, begin + taken);
+          : taken < end - begin ? v + taken * row_bytes : after,
+          block->groups[g], block->groups[g + 1] - block->groups[g], begin,
+          begin + taken);
     }
     v += taken * row_bytes;
     begin += taken;
@@ -536,22 +541,36 @@ row_of_key (const Block *block, const RunnelKvRun *run, uint32_t index)
   return run->first + (block->key_begin + index - run->key);
 }
 
-/* Where the keys (or values) of the run after r begin that are used next, or
- * nowhere. */
+/* Where the keys or the values of a row lie. */
 static const uint8_t *
-find_next (const Block *block, uint32_t r, bool values)
+find_row (const Block *block, const RunnelKvRun *run, uint32_t row,
+    bool values)
 {
   const RunnelKvLayout *kv = block->kv;
   size_t row_bytes = kv->head_dim * runnel_kv_element_size (kv->format);
-  const RunnelKvRun *run;
 
-  if (r + 1 >= block->n_runs && values)
-    return (const uint8_t *) block;
-  run = &block->runs[r + 1 < block->n_runs ? r + 1 : 0];
-  values |= r + 1 >= block->n_runs;
   return run->layer + (values ? runnel_kv_plane_bytes (kv) : 0)
       + row_bytes * ((size_t) block->kv_head * kv->page_rows
-          + run->first / KV_TILE * KV_TILE);
+          + row / KV_TILE * KV_TILE);
+}
+
+/* What is used after the keys, or the values, of run r: those of the next;
+ * behind the last keys come the first values, and behind the last values the
+ * keys of the next block, if the runs go on, or nothing. */
+static const uint8_t *
+find_next (const Block *block, uint32_t r, bool values)
+{
+  const RunnelKvRun *run = &block->runs[r];
+  uint32_t limit = block->key_begin + block->most_keys;
+
+  if (run->key + run->n > limit && values)
+    return find_row (block, run, run->first + (limit - run->key), false);
+  if (r + 1 < block->n_runs && (values || run[1].key < limit))
+    return find_row (block, run + 1, run[1].first,
+        values && run[1].key < limit);
+  if (values)
+    return (const uint8_t *) block;
+  return find_row (block, block->runs, block->runs->first, true);
 }
 
 /* The scales lie apart from the elements and are few. */
@@ -580,6 +599,8 @@ finish_block (Block *block)
 
   if (block->kv->format == RUNNEL_KV_INT8)
     prefetch_scales (block);
+  divide_into_groups (block);
+  choose_strip_keys (block);
 
   block->most_keys = 0;
   for (uint32_t i = 0; i < block->n; i++) {
