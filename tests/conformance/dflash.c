@@ -353,10 +353,14 @@ check_sampled (const Reference *reference, const RunnelJsonNode *node,
       runnel_json_node_member (node, "case"), NULL);
   g_autofree char *model = g_strndup (name, strcspn (name, "_"));
   g_autofree char *folder = g_build_filename (reference->dir, model, NULL);
-  g_autofree char *file = g_build_filename (reference->dir, "cases", name,
-      NULL);
+  g_autofree char *base = g_strndup (name, strlen (name) - strlen ("8.npz"));
+  g_autofree char *file = g_strdup_printf ("%s/cases/%s", reference->dir,
+      name);
+  g_autofree char *context_file = g_strdup_printf ("%s/cases/%s8.npz",
+      reference->dir, base);
   g_autoptr (Npz) npz = npz_open (file, error);
-  g_autoptr (RunnelModel) draft = npz == NULL ? NULL : runnel_model_open (
+  g_autoptr (Npz) from = npz == NULL ? NULL : npz_open (context_file, error);
+  g_autoptr (RunnelModel) draft = from == NULL ? NULL : runnel_model_open (
       folder, RUNNEL_LOAD_MODE_MAP, error);
   g_autoptr (RunnelDflash) dflash = draft == NULL ? NULL : runnel_dflash_new (
       draft, reference->target, error);
@@ -370,11 +374,11 @@ check_sampled (const Reference *reference, const RunnelJsonNode *node,
     return NULL;
   tokens = npz_dup_ints (npz_find (npz, "ctx_ids"));
   anchor = npz_dup_ints (npz_find (npz, "anchor"));
-  taps = npz_dup_floats (npz_find (npz, "taps"));
+  taps = npz_dup_floats (npz_find (from, "taps"));
   runnel_dflash_init_context (dflash, &context);
   runnel_dflash_block_init (&block, dflash);
   if (runnel_dflash_commit (dflash, &context, tokens,
-          npz_find (npz, "taps")->dims[0], taps, error)
+          npz_find (from, "taps")->dims[0], taps, error)
       && runnel_dflash_guess (dflash, &context, *anchor,
           npz_find (npz, "block_ids")->n - 1, &block, NULL, 0, NULL, error))
     problem = walk (dflash, &block, *anchor, node);
@@ -410,7 +414,8 @@ check_walks (const Reference *reference)
 
 /* ---- What the target gives ---------------------------------------------------- */
 
-/* The residual stream behind all layers, [n_layers][n][n_embd]. */
+/* What goes into each layer, [n_layers][n][n_embd]: the embedding, and the
+ * residual stream behind all layers but the last. */
 static gboolean
 tap_target (const Reference *reference, const gint32 *tokens, guint n,
             float *out)
@@ -445,11 +450,15 @@ tap_target (const Reference *reference, const gint32 *tokens, guint n,
   sequence.n_keys = keys->len;
   for (guint i = 0; i < n; i++)
     runnel_rope_angles (&weights->rope, i, cos + i * half, sin + i * half);
-  for (guint l = 0; l < n_layers; l++)
-    taps[l] = (RunnelTap) { l, 0, n, out + (gsize) l * n * shape->n_embd,
-      shape->n_embd };
+  for (guint i = 0; i < n; i++)
+    ops->read_row (reference->backend, weights->embedding, tokens[i],
+        out + (gsize) i * shape->n_embd);
+  for (guint l = 0; l < n_layers - 1; l++)
+    taps[l] = (RunnelTap) { l, 0, n,
+      out + (gsize) (l + 1) * n * shape->n_embd, shape->n_embd };
   if (ok && (ok = ops->begin (pass, &rows))) {
-    runnel_forward (weights, weights->embedding, pass, taps, n_layers, NULL);
+    runnel_forward (weights, weights->embedding, pass, taps, n_layers - 1,
+        NULL);
     ops->end (pass);
   }
   runnel_history_clear (&history);
