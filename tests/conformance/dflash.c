@@ -300,7 +300,7 @@ check_cases (const Reference *reference, const char *model)
   g_unlink (package);
 }
 
-/* ---- Walks with given numbers ------------------------------------------------ */
+/* ---- Walks with given numbers -------------------------------------------- */
 
 /* Draws along the candidates: the first whose sum of probabilities is above
  * the number. */
@@ -412,7 +412,7 @@ check_walks (const Reference *reference)
   }
 }
 
-/* ---- What the target gives ---------------------------------------------------- */
+/* ---- What the target gives ----------------------------------------------- */
 
 /* What goes into each layer, [n_layers][n][n_embd]: the embedding, and the
  * residual stream behind all layers but the last. */

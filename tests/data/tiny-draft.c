@@ -144,7 +144,7 @@ add_keys (RunnelGgufWriter *writer, const TinyDraft *draft,
     { "tokenizer.ggml.mask_token_id", draft->n_vocab - 1 },
   };
   const gint32 layer = draft->tap + 1;   /* as llama.cpp counts */
-  const guint8 sliding[N_LAYERS] = { TRUE };
+  const guint8 sliding[N_LAYERS] = { TRUE, draft->all_slide };
 
   runnel_gguf_writer_add_string (writer, "general.architecture", "dflash", -1);
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
@@ -194,7 +194,8 @@ make_config (const TinyDraft *draft, const RunnelHyperparameters *hp)
   g_autofree char *window = draft->window == 0 ? g_strdup ("")
       : g_strdup_printf ("\"use_sliding_window\": true, "
           "\"sliding_window\": %u, \"layer_types\": [\"sliding_attention\", "
-          "\"full_attention\"], ", draft->window);
+          "\"%s_attention\"], ", draft->window,
+          draft->all_slide ? "sliding" : "full");
   g_autofree char *selector = draft->version == 1 ? g_strdup ("")
       : g_strdup_printf (", \"conv_kernel_size\": %u, \"conv_group_size\": %u, "
           "\"selector_rank\": %u, \"selector_top_k\": %u",

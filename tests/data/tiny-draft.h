@@ -18,7 +18,8 @@ typedef struct {
   guint n_vocab;             /* of the target */
   guint tap;                 /* the target's layer behind which it reads */
   guint64 seed;
-  guint window;              /* of its first layer; 0: none */
+  guint window;              /* of sliding layers; 0: none slide */
+  gboolean all_slide;        /* or else the first of its two layers */
   const RunnelGguf *tokenizer;   /* a file whose tokenizer it has, or NULL */
   const char *pretokenizer;  /* in the place of that one's, or NULL */
 } TinyDraft;

@@ -14,6 +14,7 @@
 #include "formats/converter.h"
 #include "formats/verify.h"
 #include "generate/dflash-drafter.h"
+#include "model/dflash.h"
 #include "model/model-private.h"
 #include "tiny-draft.h"
 
@@ -172,6 +173,94 @@ test_prefix_cache (void)
   warm = draft_fixture_prefill (&f, drafter, 0, TRUE, &cached);
   g_assert_cmpuint (cached, >, 0);
   assert_guesses (warm, &guesses);
+}
+
+/* ---- Windows ------------------------------------------------------------- */
+
+/* All logits of a block behind a context of noise in which one row is another
+ * one; @changed: none if it is the number of rows. */
+static GBytes *
+guess_behind (RunnelDflash *dflash, const DraftFixture *f, guint changed)
+{
+  const guint n_embd = runnel_engine_get_shape (f->engine)->n_embd;
+  const gsize n = (gsize) DRAFT_N_PROMPT * n_embd, n_logits = 7 * f->n_vocab;
+  g_autoptr (GRand) rand = g_rand_new_with_seed (DRAFT_SEED);
+  g_autofree float *taps = g_new (float, n);
+  float *logits = g_new (float, n_logits);
+  RunnelHistory context;
+  RunnelDflashBlock block;
+  g_autoptr (GError) error = NULL;
+
+  for (gsize i = 0; i < n; i++)
+    taps[i] = g_rand_double_range (rand, -1, 1)
+        * (i / n_embd == changed ? -1 : 1);
+  runnel_dflash_init_context (dflash, &context);
+  runnel_dflash_block_init (&block, dflash);
+  runnel_dflash_commit (dflash, &context, f->tokens, DRAFT_N_PROMPT, taps,
+      &error);
+  g_assert_no_error (error);
+  runnel_dflash_guess (dflash, &context, f->tokens[0], 7, &block, NULL, 0,
+      logits, &error);
+  g_assert_no_error (error);
+  runnel_dflash_block_clear (&block);
+  runnel_history_clear (&context);
+  return g_bytes_new_take (logits, n_logits * sizeof *logits);
+}
+
+/* A slot sees the rows that lie less than a window before it, itself counted
+ * as 0; so the first row that any slot sees is the one that the anchor's
+ * does, and the next older one changes nothing. */
+static void
+test_window (gconstpointer data)
+{
+  const guint window = GPOINTER_TO_UINT (data);
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  const guint first_seen = DRAFT_N_PROMPT - window + 1;
+
+  for (guint version = 1; version <= 2; version++) {
+    TinyDraft tiny = describe_draft (&f, version, 8);
+    g_autoptr (RunnelModel) draft = NULL;
+    g_autoptr (RunnelDflash) dflash = NULL;
+    g_autoptr (GBytes) plain = NULL, seen = NULL;
+
+    tiny.window = window;
+    tiny.all_slide = TRUE;
+    draft = open_draft (tiny_draft_write (&tiny));
+    dflash = runnel_dflash_new (draft, f.engine, NULL);
+    plain = guess_behind (dflash, &f, DRAFT_N_PROMPT);
+    seen = guess_behind (dflash, &f, first_seen);
+    g_assert_false (g_bytes_equal (plain, seen));
+    for (guint row = 0; row < first_seen; row++) {
+      g_autoptr (GBytes) unseen = guess_behind (dflash, &f, row);
+
+      g_assert_true (g_bytes_equal (plain, unseen));
+    }
+  }
+}
+
+/* One as wide as context and block is none, and a narrower one is not. */
+static void
+test_wide_window (void)
+{
+  static const guint windows[] = { 0, DRAFT_N_PROMPT + 8,
+    DRAFT_N_PROMPT - 1 };
+  g_auto (DraftFixture) f = draft_fixture_make ("llama");
+  GBytes *logits[G_N_ELEMENTS (windows)];
+
+  for (guint i = 0; i < G_N_ELEMENTS (windows); i++) {
+    TinyDraft tiny = describe_draft (&f, 2, 8);
+    g_autoptr (RunnelModel) draft = NULL;
+    g_autoptr (RunnelDflash) dflash = NULL;
+
+    tiny.window = windows[i];
+    draft = open_draft (tiny_draft_write (&tiny));
+    dflash = runnel_dflash_new (draft, f.engine, NULL);
+    logits[i] = guess_behind (dflash, &f, DRAFT_N_PROMPT);
+  }
+  g_assert_true (g_bytes_equal (logits[0], logits[1]));
+  g_assert_false (g_bytes_equal (logits[0], logits[2]));
+  for (guint i = 0; i < G_N_ELEMENTS (windows); i++)
+    g_clear_pointer (&logits[i], g_bytes_unref);
 }
 
 /* ---- Files --------------------------------------------------------------- */
@@ -458,6 +547,11 @@ main (int argc, char **argv)
   g_test_add_data_func ("/dflash/replies/qwen3", "qwen3", test_replies);
   g_test_add_func ("/dflash/states", test_states);
   g_test_add_func ("/dflash/prefix-cache", test_prefix_cache);
+  g_test_add_data_func ("/dflash/window/8", GUINT_TO_POINTER (8),
+      test_window);
+  g_test_add_data_func ("/dflash/window/33", GUINT_TO_POINTER (33),
+      test_window);
+  g_test_add_func ("/dflash/window/wide", test_wide_window);
   g_test_add_func ("/dflash/files", test_files);
   g_test_add_func ("/dflash/other-target", test_other_target);
   g_test_add_func ("/dflash/vocabulary", test_vocabulary);
