@@ -19,11 +19,14 @@ typedef enum {
   PROJECT_ADD,
   MLP,
   OUTPUT,
+  FUSE,
+  APPEND_CONTEXT,
   N_OPS
 } Op;
 
 static const char *const names[N_OPS] = {
-  "embed", "project", "rope_append", "attend", "project_add", "mlp", "output"
+  "embed", "project", "rope_append", "attend", "project_add", "mlp", "output",
+  "fuse", "append_context"
 };
 
 typedef struct {
@@ -170,7 +173,8 @@ embed (RunnelPass *pass, const RunnelOperand *embedding)
 static void
 project (RunnelPass *pass, const RunnelLayer *layer)
 {
-  const RunnelOperand *parts[] = { layer->q, layer->k, layer->v };
+  const RunnelOperand *parts[] = { layer->q, layer->k, layer->v,
+    layer->attn_conv };
   Entry *entry = find (pass);
   Counters cost = { 0 };
   guint64 started = now_ns ();
@@ -227,7 +231,8 @@ project_add (RunnelPass *pass, const RunnelLayer *layer)
 static void
 mlp (RunnelPass *pass, const RunnelLayer *layer)
 {
-  const RunnelOperand *parts[] = { layer->gate, layer->up, layer->down };
+  const RunnelOperand *parts[] = { layer->gate, layer->up, layer->down,
+    layer->ffn_conv };
   Entry *entry = find (pass);
   Counters cost = { 0 };
   guint64 started = now_ns ();
@@ -252,6 +257,33 @@ output (RunnelPass *pass, const RunnelOperand *norm,
   add_operand (&cost, matrix, n_rows);
   count (entry, OUTPUT, started, &cost);
   return done;
+}
+
+static void
+fuse (RunnelPass *pass, const RunnelOperand *matrix, const float *input)
+{
+  Entry *entry = find (pass);
+  Counters cost = { 0 };
+  guint64 started = now_ns ();
+
+  inner->fuse (pass, matrix, input);
+  add_operand (&cost, matrix, entry->rows->n_rows);
+  count (entry, FUSE, started, &cost);
+}
+
+static void
+append_context (RunnelPass *pass, const RunnelOperand *norm,
+                const RunnelLayer *layer, guint layer_index)
+{
+  const RunnelOperand *parts[] = { layer->k, layer->v };
+  Entry *entry = find (pass);
+  Counters cost = { .bytes = entry->kv_row_bytes * entry->rows->n_rows };
+  guint64 started = now_ns ();
+
+  inner->append_context (pass, norm, layer, layer_index);
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    add_operand (&cost, parts[i], entry->rows->n_rows);
+  count (entry, APPEND_CONTEXT, started, &cost);
 }
 
 static void
@@ -282,6 +314,8 @@ profile_new (const RunnelOps *ops)
   counting_ops.project_add = project_add;
   counting_ops.mlp = mlp;
   counting_ops.output = output;
+  counting_ops.fuse = fuse;
+  counting_ops.append_context = append_context;
   g_once_init_leave (&once, 1);
   return self;
 }

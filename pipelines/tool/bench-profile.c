@@ -129,11 +129,14 @@ bench_profile_print_ops (const BenchProfile *self,
   if (first) {
     printf ("\n%-10s %6s", "% of time", "depth");
     for (guint i = 0; i < self->n_ops; i++)
-      printf (" %11s", self->ops[i].name);
+      if (self->ops[i].calls > 0)
+        printf (" %11s", self->ops[i].name);
     printf (" %8s\n", "outside");
   }
   printf ("%-10s %6u", bench_case->name, bench_case->depth);
   for (guint i = 0; i < self->n_ops; i++) {
+    if (self->ops[i].calls == 0)       /* those of drafts, without one */
+      continue;
     printf (" %11.1f", self->ops[i].ns / self->seconds * 1e-7);
     outside -= self->ops[i].ns;
   }
