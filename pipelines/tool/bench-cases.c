@@ -58,8 +58,8 @@ prefill (RunnelSequence *sequence, RunnelEngine *engine, guint64 seed,
 }
 
 gboolean
-bench_case_prepare (BenchCase *self, RunnelEngine *engine, guint64 seed,
-                    GError **error)
+bench_case_prepare (BenchCase *self, RunnelEngine *engine,
+                    RunnelDrafter *drafter, guint64 seed, GError **error)
 {
   /* A reply needs a token to begin with. */
   guint depth = self->kind == BENCH_PREFILL ? self->depth
@@ -67,6 +67,8 @@ bench_case_prepare (BenchCase *self, RunnelEngine *engine, guint64 seed,
 
   self->before = runnel_sequence_new (engine, 0, error);
   return self->before != NULL
+      && (drafter == NULL
+          || runnel_sequence_attach (self->before, drafter, error))
       && (depth == 0 || prefill (self->before, engine, seed, depth, error));
 }
 

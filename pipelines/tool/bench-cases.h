@@ -32,9 +32,10 @@ BenchCase *bench_case_new (BenchKind kind, guint n_tokens, guint depth);
 void bench_case_free (BenchCase *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchCase, bench_case_free)
 
-/* Forwards what is there before. */
+/* Forwards what is there before. @drafter: who guesses, or NULL. */
 gboolean bench_case_prepare (BenchCase *self, RunnelEngine *engine,
-                             guint64 seed, GError **error);
+                             RunnelDrafter *drafter, guint64 seed,
+                             GError **error);
 /* Once; adds to the samples unless @warm_up. */
 gboolean bench_case_run (BenchCase *self, RunnelEngine *engine, guint64 seed,
                          gboolean warm_up, GError **error);

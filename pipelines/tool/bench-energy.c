@@ -59,7 +59,7 @@ bench_energy_measure (BenchEnergy *self, RunnelEngine *engine, guint64 seed,
   g_usleep (IDLE_TIME);
   self->idle_watts = runnel_energy_meter_read (meter)
       / (IDLE_TIME / (double) G_USEC_PER_SEC);
-  if (!bench_case_prepare (inference, engine, seed, error))
+  if (!bench_case_prepare (inference, engine, NULL, seed, error))
     return FALSE;
   for (guint i = 0; i <= repeats; i++) {
     double before = runnel_energy_meter_read (meter);

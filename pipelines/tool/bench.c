@@ -30,6 +30,7 @@ static char *prompt_lengths = "128,512", *reply_lengths = "64";
 static char *depths = "0,512";
 static gboolean no_children;
 static gboolean with_energy, with_profile;
+static char *draft_path;
 static char *sysfs;
 static double battery_mah, battery_volts;
 
@@ -45,6 +46,8 @@ static const GOptionEntry entries[] = {
   { "no-children", 0, 0, G_OPTION_ARG_NONE, &no_children,
     "Do not measure memory and time to first token, which take processes of "
     "their own", NULL },
+  { "draft", 0, 0, G_OPTION_ARG_FILENAME, &draft_path,
+    "A draft model, which guesses along", "FILE" },
   { "profile", 0, 0, G_OPTION_ARG_NONE, &with_profile,
     "Show the share of the time that each operation takes", NULL },
   { "energy", 0, 0, G_OPTION_ARG_NONE, &with_energy,
@@ -64,6 +67,7 @@ typedef struct {
   RunnelBackend *backend;
   RunnelModel *model;
   RunnelEngine *engine;
+  RunnelDrafter *drafter;   /* or NULL */
   guint64 file_bytes;
   GPtrArray *cases;
   BenchProfile *profiles;   /* of the cases */
@@ -221,7 +225,8 @@ run_cases (Bench *self, GError **error)
   const guint64 seed = self->options->seed;
 
   for (guint i = 0; i < self->cases->len; i++)
-    if (!bench_case_prepare (self->cases->pdata[i], self->engine, seed, error)
+    if (!bench_case_prepare (self->cases->pdata[i], self->engine,
+            self->drafter, seed, error)
         || !bench_case_run (self->cases->pdata[i], self->engine, seed, TRUE,
             error))
       return FALSE;
@@ -434,9 +439,22 @@ check_options (GError **error)
 }
 
 static gboolean
+open_draft (Bench *self, GError **error)
+{
+  g_autoptr (RunnelModel) draft = NULL;
+
+  if (draft_path == NULL)
+    return TRUE;
+  draft = runnel_model_open (draft_path, RUNNEL_LOAD_MODE_AUTO, error);
+  self->drafter = draft ? runnel_dflash_drafter_new (draft, error) : NULL;
+  return self->drafter != NULL;
+}
+
+static gboolean
 measure (Bench *self, GError **error)
 {
-  if (!check_options (error) || !make_cases (self, error))
+  if (!check_options (error) || !make_cases (self, error)
+      || !open_draft (self, error))
     return FALSE;
   self->profiles = g_new0 (BenchProfile, self->cases->len);
   self->model = loading_open_model (self->options, error);
@@ -495,6 +513,7 @@ run (const Options *options)
   bench_energy_clear (&self.energy);
   bench_limits_clear (&self.limits);
   g_free (self.profiles);
+  g_clear_object (&self.drafter);
   g_clear_object (&self.engine);
   g_clear_object (&self.model);
   g_clear_object (&self.backend);
