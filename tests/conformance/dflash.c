@@ -8,7 +8,8 @@
  * generations) and the same drafts as safetensors and GGUF; and packages of
  * them. Tolerances: 2e-4 + 2e-5 of the value with given taps, 1e-3 for the taps
  * themselves and what follows from them; candidates, guesses, accepted lengths
- * and replies are equal.
+ * and replies are equal. All of it in one file, as all of it reads the same
+ * drafts beside the same target.
  */
 #include <math.h>
 #include <stdio.h>
@@ -207,42 +208,75 @@ check_block (Check *self, const Reference *reference, RunnelDflash *dflash,
   runnel_dflash_block_clear (&block);
 }
 
-/* @context_rows: the file that has the context of this case. */
+/* A draft behind the context of a case. */
+typedef struct {
+  Npz *npz;
+  RunnelModel *draft;
+  RunnelDflash *dflash;
+  RunnelHistory context;
+  gint32 *anchor;
+  guint slots;               /* behind the anchor's */
+} Case;
+
+static void
+case_clear (Case *self)
+{
+  if (self->dflash != NULL)
+    runnel_history_clear (&self->context);
+  g_clear_pointer (&self->dflash, runnel_dflash_unref);
+  g_clear_object (&self->draft);
+  g_clear_pointer (&self->npz, npz_free);
+  g_free (self->anchor);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Case, case_clear)
+
+/* @base: the case's path without the number of slots; one file, that of most
+ * slots, has the context of all. */
+static gboolean
+case_open (Case *self, const Reference *reference, const char *path,
+           const char *base, guint slots, const guint *pieces, guint n_pieces,
+           GError **error)
+{
+  g_autofree char *file = g_strdup_printf ("%s%u.npz", base, slots);
+  g_autofree char *context_file
+      = g_strdup_printf ("%s%u.npz", base, MAX_SLOTS);
+  g_autoptr (Npz) from = npz_open (context_file, error);
+  g_autofree gint32 *tokens = NULL;
+  g_autofree float *taps = NULL;
+  const NpzArray *array;
+
+  self->npz = from == NULL ? NULL : npz_open (file, error);
+  self->draft = self->npz == NULL ? NULL : runnel_model_open (path,
+      RUNNEL_LOAD_MODE_MAP, error);
+  self->dflash = self->draft == NULL ? NULL : runnel_dflash_new (self->draft,
+      reference->target, error);
+  if (self->dflash == NULL)
+    return FALSE;
+  self->slots = slots - 1;
+  self->anchor = npz_dup_ints (npz_find (self->npz, "anchor"));
+  array = npz_find (from, "taps");
+  tokens = npz_dup_ints (npz_find (self->npz, "ctx_ids"));
+  taps = npz_dup_floats (array);
+  runnel_dflash_init_context (self->dflash, &self->context);
+  return commit (self->dflash, &self->context, tokens, array->dims[0], taps,
+      array->dims[1], pieces, n_pieces, error);
+}
+
 static void
 check_case (const Reference *reference, const char *name, const char *path,
-            const char *file, const char *context_file, const guint *pieces,
+            const char *base, guint slots, const guint *pieces,
             guint n_pieces)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (Npz) npz = npz_open (file, &error);
-  g_autoptr (Npz) from = npz != NULL ? npz_open (context_file, &error) : NULL;
-  g_autoptr (RunnelModel) draft = NULL;
-  g_autoptr (RunnelDflash) dflash = NULL;
-  g_autofree gint32 *tokens = NULL, *anchor = NULL;
-  g_autofree float *taps = NULL;
-  RunnelHistory context;
-  Check check = { npz, NULL };
-  gsize n;
+  g_auto (Case) opened = { NULL };
+  Check check = { NULL };
 
-  if (from == NULL) {
-    printf ("  %-44s not run: %s\n", name, error->message);
-    not_run++;
-    return;
-  }
-  n = npz_find (from, "taps")->dims[0];
-  tokens = npz_dup_ints (npz_find (npz, "ctx_ids"));
-  anchor = npz_dup_ints (npz_find (npz, "anchor"));
-  taps = npz_dup_floats (npz_find (from, "taps"));
-  draft = runnel_model_open (path, RUNNEL_LOAD_MODE_MAP, &error);
-  if (draft != NULL)
-    dflash = runnel_dflash_new (draft, reference->target, &error);
-  if (dflash != NULL) {
-    runnel_dflash_init_context (dflash, &context);
-    if (commit (dflash, &context, tokens, n, taps, npz_find (from,
-                "taps")->dims[1], pieces, n_pieces, &error))
-      check_block (&check, reference, dflash, draft, &context, *anchor,
-          npz_find (npz, "block_ids")->n - 1, &error);
-    runnel_history_clear (&context);
+  if (case_open (&opened, reference, path, base, slots, pieces, n_pieces,
+          &error)) {
+    check.npz = opened.npz;
+    check_block (&check, reference, opened.dflash, opened.draft,
+        &opened.context, *opened.anchor, opened.slots, &error);
   }
   report (name, error != NULL ? error->message : check.problem);
   g_free (check.problem);
@@ -286,15 +320,12 @@ check_cases (const Reference *reference, const char *model)
         && g_file_test (paths[p], G_FILE_TEST_EXISTS); c++)
       for (guint s = 0; s < (contexts[c / 3] == 1 ? 1
               : G_N_ELEMENTS (splits)); s++) {
-        g_autofree char *base = g_strdup_printf ("%s/cases/%s_ctx%u",
+        g_autofree char *base = g_strdup_printf ("%s/cases/%s_ctx%u_b",
             reference->dir, model, contexts[c / 3]);
-        g_autofree char *file = g_strdup_printf ("%s_b%u.npz", base,
-            blocks[c % 3]);
-        g_autofree char *context = g_strconcat (base, "_b8.npz", NULL);
         g_autofree char *name = g_strdup_printf ("%s %s ctx %u b %u split %u",
             model, formats[p], contexts[c / 3], blocks[c % 3], s);
 
-        check_case (reference, name, paths[p], file, context, splits[s],
+        check_case (reference, name, paths[p], base, blocks[c % 3], splits[s],
             split_lengths[s]);
       }
   g_unlink (package);
@@ -351,39 +382,24 @@ check_sampled (const Reference *reference, const RunnelJsonNode *node,
 {
   const char *name = runnel_json_node_string (
       runnel_json_node_member (node, "case"), NULL);
+  const gsize n_base = strlen (name) - strlen ("8.npz");
   g_autofree char *model = g_strndup (name, strcspn (name, "_"));
   g_autofree char *folder = g_build_filename (reference->dir, model, NULL);
-  g_autofree char *base = g_strndup (name, strlen (name) - strlen ("8.npz"));
-  g_autofree char *file = g_strdup_printf ("%s/cases/%s", reference->dir,
-      name);
-  g_autofree char *context_file = g_strdup_printf ("%s/cases/%s8.npz",
-      reference->dir, base);
-  g_autoptr (Npz) npz = npz_open (file, error);
-  g_autoptr (Npz) from = npz == NULL ? NULL : npz_open (context_file, error);
-  g_autoptr (RunnelModel) draft = from == NULL ? NULL : runnel_model_open (
-      folder, RUNNEL_LOAD_MODE_MAP, error);
-  g_autoptr (RunnelDflash) dflash = draft == NULL ? NULL : runnel_dflash_new (
-      draft, reference->target, error);
-  g_autofree gint32 *tokens = NULL, *anchor = NULL;
-  g_autofree float *taps = NULL;
-  char *problem = NULL;
-  RunnelHistory context;
+  g_autofree char *base = g_strdup_printf ("%s/cases/%.*s", reference->dir,
+      (int) n_base, name);
+  g_auto (Case) opened = { NULL };
   RunnelDflashBlock block;
+  char *problem = NULL;
 
-  if (dflash == NULL)
+  if (!case_open (&opened, reference, folder, base,
+          g_ascii_digit_value (name[n_base]), splits[0], split_lengths[0],
+          error))
     return NULL;
-  tokens = npz_dup_ints (npz_find (npz, "ctx_ids"));
-  anchor = npz_dup_ints (npz_find (npz, "anchor"));
-  taps = npz_dup_floats (npz_find (from, "taps"));
-  runnel_dflash_init_context (dflash, &context);
-  runnel_dflash_block_init (&block, dflash);
-  if (runnel_dflash_commit (dflash, &context, tokens,
-          npz_find (from, "taps")->dims[0], taps, error)
-      && runnel_dflash_guess (dflash, &context, *anchor,
-          npz_find (npz, "block_ids")->n - 1, &block, NULL, 0, NULL, error))
-    problem = walk (dflash, &block, *anchor, node);
+  runnel_dflash_block_init (&block, opened.dflash);
+  if (runnel_dflash_guess (opened.dflash, &opened.context, *opened.anchor,
+          opened.slots, &block, NULL, 0, NULL, error))
+    problem = walk (opened.dflash, &block, *opened.anchor, node);
   runnel_dflash_block_clear (&block);
-  runnel_history_clear (&context);
   return problem;
 }
 
