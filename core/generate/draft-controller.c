@@ -30,6 +30,8 @@
 #define PROBE 1
 /* How much of a trial is left after the next one. */
 #define MEMORY 0.9
+/* As how many trials those of earlier replies count. */
+#define RECALLED 2.0
 
 static void
 add_sample (RunnelCost *cost, double seconds)
@@ -87,6 +89,23 @@ runnel_draft_controller_init (RunnelDraftController *self, gboolean adaptive,
   self->balance = FIRST_BALANCE;
   for (guint i = 1; costs != NULL && i < G_N_ELEMENTS (costs->rows); i++)
     self->costs.rows[i] = fold (&costs->rows[i]);
+}
+
+void
+runnel_draft_controller_recall (RunnelDraftController *self, guint drafter,
+                                const RunnelDraftRecord *record)
+{
+  RunnelDraftRecord *own = &self->records[drafter];
+
+  own->propose = fold (&record->propose);
+  for (guint grade = 0; grade < RUNNEL_DRAFT_GRADES; grade++)
+    for (guint i = 0; i < RUNNEL_MAX_DRAFT; i++) {
+      const double trials = record->trials[grade][i];
+      const double part = trials > RECALLED ? RECALLED / trials : 1.0;
+
+      own->trials[grade][i] = part * trials;
+      own->hits[grade][i] = part * record->hits[grade][i];
+    }
 }
 
 /* Of a pass of so many rows that was measured. Before it was measured often

@@ -50,6 +50,11 @@ void runnel_draft_controller_init (RunnelDraftController *self,
                                    gboolean adaptive,
                                    const RunnelPassCosts *costs);
 
+/* What earlier replies taught of a drafter, as if it were of a few trials. */
+void runnel_draft_controller_recall (RunnelDraftController *self,
+                                     guint drafter,
+                                     const RunnelDraftRecord *record);
+
 /* How many guesses to ask a drafter for, at most @max; 0: do not ask. */
 guint runnel_draft_controller_plan (RunnelDraftController *self,
                                     guint drafter, guint max);

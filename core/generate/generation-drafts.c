@@ -4,14 +4,17 @@
  */
 #include "generation-drafts.h"
 
+#include <string.h>
+
 #include "../model/engine-private.h"
 
 /* Hidden rows that wait for a drafter which is not asked; more are fed to it
  * at once. */
 #define MAX_LAG 256
 
-/* What passes take is known by the engine, from reply to reply. */
-static GMutex costs_mutex; /* guards what hangs on engines */
+/* What passes take is known by the engine, and how often a drafter is right by
+ * the drafter, from reply to reply. */
+static GMutex known_mutex; /* guards what hangs on engines and drafters */
 
 static GQuark
 costs_quark (void)
@@ -19,24 +22,33 @@ costs_quark (void)
   return g_quark_from_static_string ("runnel-pass-costs");
 }
 
-static void
-recall_costs (RunnelEngine *engine, RunnelPassCosts *ret_costs)
+static GQuark
+record_quark (void)
 {
-  const RunnelPassCosts *known;
+  return g_quark_from_static_string ("runnel-draft-record");
+}
 
-  g_mutex_lock (&costs_mutex);
-  known = g_object_get_qdata (G_OBJECT (engine), costs_quark ());
-  *ret_costs = known != NULL ? *known : (RunnelPassCosts){ 0 };
-  g_mutex_unlock (&costs_mutex);
+/* Zeros where nothing is known. */
+static void
+recall (gpointer object, GQuark quark, gpointer ret_known, gsize size)
+{
+  gconstpointer known;
+
+  g_mutex_lock (&known_mutex);
+  known = g_object_get_qdata (object, quark);
+  if (known != NULL)
+    memcpy (ret_known, known, size);
+  else
+    memset (ret_known, 0, size);
+  g_mutex_unlock (&known_mutex);
 }
 
 static void
-remember_costs (RunnelEngine *engine, const RunnelPassCosts *costs)
+remember (gpointer object, GQuark quark, gconstpointer known, gsize size)
 {
-  g_mutex_lock (&costs_mutex);
-  g_object_set_qdata_full (G_OBJECT (engine), costs_quark (),
-                           g_memdup2 (costs, sizeof *costs), g_free);
-  g_mutex_unlock (&costs_mutex);
+  g_mutex_lock (&known_mutex);
+  g_object_set_qdata_full (object, quark, g_memdup2 (known, size), g_free);
+  g_mutex_unlock (&known_mutex);
 }
 
 void
@@ -46,9 +58,10 @@ runnel_generation_drafts_init (RunnelGenerationDrafts *self,
 {
   const RunnelDrafts *drafts = runnel_sequence_get_drafts (sequence);
   RunnelPassCosts costs;
+  RunnelDraftRecord record;
 
   self->engine = runnel_sequence_get_engine (sequence);
-  recall_costs (self->engine, &costs);
+  recall (self->engine, costs_quark (), &costs, sizeof costs);
   runnel_draft_controller_init (&self->controller, params->adaptive_drafts,
                                 &costs);
   /* By rejection, the choice must not depend on what was drawn. */
@@ -57,18 +70,25 @@ runnel_generation_drafts_init (RunnelGenerationDrafts *self,
                    : params->draft_choice;
   self->max_draft = params->max_draft;
   self->n_drafters = MIN (runnel_drafts_count (drafts), RUNNEL_MAX_DRAFTERS);
-  for (guint i = 0; i < self->n_drafters; i++)
+  for (guint i = 0; i < self->n_drafters; i++) {
     self->drafters[i] = g_object_ref (
       runnel_draft_state_get_drafter (runnel_drafts_get (drafts, i)));
+    recall (self->drafters[i], record_quark (), &record, sizeof record);
+    runnel_draft_controller_recall (&self->controller, i, &record);
+  }
 }
 
 void
 runnel_generation_drafts_clear (RunnelGenerationDrafts *self)
 {
   if (self->n_drafters > 0)
-    remember_costs (self->engine, &self->controller.costs);
-  for (guint i = 0; i < self->n_drafters; i++)
+    remember (self->engine, costs_quark (), &self->controller.costs,
+              sizeof self->controller.costs);
+  for (guint i = 0; i < self->n_drafters; i++) {
+    remember (self->drafters[i], record_quark (), &self->controller.records[i],
+              sizeof self->controller.records[i]);
     g_object_unref (self->drafters[i]);
+  }
 }
 
 /* A drafter that fails is not asked again: the reply needs none. */

@@ -126,6 +126,31 @@ test_step (void)
   g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), ==, 3);
 }
 
+/* A drafter that was right, or wrong, in one reply is believed so far in the
+ * next, and soon no more if that has changed. */
+static void
+test_recall (void)
+{
+  Machine machine = { .row = 0.1, .run = 1000000 };
+  RunnelDraftController right, wrong, next;
+
+  run (&machine, 300, &right);
+  machine.known = &right.costs;
+  machine.run = 0;
+  run (&machine, 300, &wrong);
+  runnel_draft_controller_init (&next, TRUE, &right.costs);
+  runnel_draft_controller_recall (&next, 0, &right.records[0]);
+  g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), >=, 4);
+  for (guint i = 0; i < 12; i++)
+    runnel_draft_controller_note_accepted (&next, 0, 1, 4, 0);
+  g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), ==, 1);
+  runnel_draft_controller_recall (&next, 0, &wrong.records[0]);
+  g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), ==, 1);
+  for (guint i = 0; i < 4; i++)
+    runnel_draft_controller_note_accepted (&next, 0, 1, 4, 4);
+  g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), >=, 4);
+}
+
 static void
 test_fixed (void)
 {
@@ -145,6 +170,7 @@ main (int argc, char **argv)
   g_test_add_func ("/draft-controller/runs", test_runs);
   g_test_add_func ("/draft-controller/change", test_change);
   g_test_add_func ("/draft-controller/step", test_step);
+  g_test_add_func ("/draft-controller/recall", test_recall);
   g_test_add_func ("/draft-controller/fixed", test_fixed);
   return g_test_run ();
 }
