@@ -5,12 +5,17 @@
 #include "generation-drafts.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "../model/engine-private.h"
 
 /* Hidden rows that wait for a drafter which is not asked; more are fed to it
  * at once. */
 #define MAX_LAG 256
+
+/* A thread that computed for less than this part of the time did not compute,
+ * but waited for one that did. */
+#define MIN_THREAD_PART 0.125
 
 /* What passes take is known by the engine, and how often a drafter is right by
  * the drafter, from reply to reply. */
@@ -91,6 +96,35 @@ runnel_generation_drafts_clear (RunnelGenerationDrafts *self)
   }
 }
 
+static gint64
+get_thread_time (void)
+{
+  struct timespec time;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * G_GINT64_CONSTANT (1000000000) + time.tv_nsec;
+}
+
+RunnelDraftTimer
+runnel_draft_timer_start (void)
+{
+  return (RunnelDraftTimer){ g_get_monotonic_time (), get_thread_time () };
+}
+
+/* Since then by the clock, in µs. What it took, in seconds: this thread's time,
+ * in which other programs do not count, unless another thread or a device did
+ * the work. */
+static gint64
+stop_timer (const RunnelDraftTimer *started, double *ret_seconds)
+{
+  const gint64 elapsed = g_get_monotonic_time () - started->clock;
+  const double seconds = (get_thread_time () - started->thread) / 1e9;
+
+  *ret_seconds =
+    seconds < MIN_THREAD_PART * elapsed / 1e6 ? elapsed / 1e6 : seconds;
+  return elapsed;
+}
+
 /* A drafter that fails is not asked again: the reply needs none. */
 static void
 switch_off (RunnelGenerationDrafts *self, guint i, const GError *error)
@@ -106,10 +140,10 @@ ask (RunnelGenerationDrafts *self, guint i, RunnelDraftState *state,
      RunnelSequence *sequence, const RunnelDraftRequest *request,
      RunnelProposal *proposal)
 {
-  const gint64 started = g_get_monotonic_time ();
+  const RunnelDraftTimer started = runnel_draft_timer_start ();
   RunnelDraftRequest own = *request;
   g_autoptr (GError) error = NULL;
-  gint64 elapsed;
+  double seconds;
   gsize length;
   const gint32 *tokens = runnel_sequence_get_tokens (sequence, &length);
 
@@ -125,9 +159,8 @@ ask (RunnelGenerationDrafts *self, guint i, RunnelDraftState *state,
     switch_off (self, i, error);
     return 0;
   }
-  elapsed = g_get_monotonic_time () - started;
-  self->stats.draft_time += elapsed * 1000;
-  runnel_draft_controller_note_propose (&self->controller, i, elapsed / 1e6);
+  self->stats.draft_time += stop_timer (&started, &seconds) * 1000;
+  runnel_draft_controller_note_propose (&self->controller, i, seconds);
   return runnel_draft_controller_cut (
     &self->controller, i, proposal->grade,
     MIN (proposal->n_tokens, own.max_tokens));
@@ -183,14 +216,16 @@ runnel_generation_drafts_get_guess (const RunnelGenerationDrafts *self,
 void
 runnel_generation_drafts_note_pass (RunnelGenerationDrafts *self,
                                     guint n_guesses, guint n_accepted,
-                                    guint n_tokens, gint64 started)
+                                    guint n_tokens,
+                                    const RunnelDraftTimer *started)
 {
-  const gint64 elapsed = g_get_monotonic_time () - started;
+  double seconds;
+  const gint64 elapsed = stop_timer (started, &seconds);
 
   if (self->n_drafters == 0)
     return;
   runnel_draft_controller_note_pass (&self->controller, n_guesses + 1,
-                                     n_tokens, elapsed / 1e6);
+                                     n_tokens, seconds);
   self->stats.passes++;
   if (n_guesses == 0)
     return;

@@ -13,6 +13,12 @@
 
 G_BEGIN_DECLS
 
+/* When something began: by the clock, and by what this thread had computed. */
+typedef struct {
+  gint64 clock;   /* µs */
+  gint64 thread;  /* ns */
+} RunnelDraftTimer;
+
 typedef struct {
   RunnelEngine *engine; /* borrowed from the sequence */
   RunnelDraftController controller;
@@ -35,6 +41,8 @@ void runnel_generation_drafts_init (RunnelGenerationDrafts *self,
                                     const RunnelGenerationParams *params);
 void runnel_generation_drafts_clear (RunnelGenerationDrafts *self);
 
+RunnelDraftTimer runnel_draft_timer_start (void);
+
 /* Asks the drafters of the sequence; returns how many guesses to verify. */
 guint runnel_generation_drafts_propose (RunnelGenerationDrafts *self,
                                         RunnelSequence *sequence,
@@ -46,6 +54,7 @@ RunnelGuess runnel_generation_drafts_get_guess (
  * guess, or ended the reply. */
 void runnel_generation_drafts_note_pass (RunnelGenerationDrafts *self,
                                          guint n_guesses, guint n_accepted,
-                                         guint n_tokens, gint64 started);
+                                         guint n_tokens,
+                                         const RunnelDraftTimer *started);
 
 G_END_DECLS

@@ -497,14 +497,14 @@ step (RunnelGeneration *self, GError **error)
   const guint n_before = self->n_tokens;
   const gboolean forwards = self->pending >= 0;
   guint n_guesses = propose (self), n_accepted;
-  const gint64 started = g_get_monotonic_time ();
+  const RunnelDraftTimer started = runnel_draft_timer_start ();
 
   if (!compute_logits (self, &n_guesses, error) ||
       !draw_rows (self, n_guesses, &n_accepted, error))
     return FALSE;
   if (forwards)
     runnel_generation_drafts_note_pass (&self->drafts, n_guesses, n_accepted,
-                                        self->n_tokens - n_before, started);
+                                        self->n_tokens - n_before, &started);
   return TRUE;
 }
 
