@@ -26,6 +26,8 @@
 #define MAX_ROW 1.0
 #define MIN_ROW 0.05
 #define MIN_SAMPLES 3
+/* What asking a drafter counts at most until then. */
+#define MAX_PROPOSE 0.1
 /* Guesses of a trial where drafting promises nothing. */
 #define PROBE 1
 /* How much of a trial is left after the next one. */
@@ -172,6 +174,18 @@ get_pass_cost (const RunnelDraftController *self, guint n_rows)
   return below + MAX (slope, 0.0) * (n_rows - low);
 }
 
+/* Of asking a drafter: like times of passes, on the good side at first. */
+static double
+get_propose_cost (const RunnelDraftController *self, guint drafter)
+{
+  const RunnelCost *cost = &self->records[drafter].propose;
+  const double seconds = get_cost (cost);
+
+  return cost->n >= MIN_SAMPLES
+           ? seconds
+           : MIN (seconds, MAX_PROPOSE * get_pass_cost (self, 1));
+}
+
 /* Before anything is known of it, a grade is believed more than the one below
  * it; and the next guess is believed like the one before it. */
 static double
@@ -190,7 +204,7 @@ find_best (const RunnelDraftController *self, guint drafter, guint grade,
 {
   const RunnelDraftRecord *record = &self->records[drafter];
   const double plain = get_pass_cost (self, 1);
-  const double propose = get_cost (&record->propose);
+  const double propose = get_propose_cost (self, drafter);
   double belief = get_first_belief (grade), reach = 1.0, tokens = 1.0;
   double best_rate = MARGIN / plain;
   guint best = 0;
@@ -217,7 +231,7 @@ static guint
 limit_to_balance (const RunnelDraftController *self, guint drafter, guint n)
 {
   const double plain = get_pass_cost (self, 1);
-  const double propose = get_cost (&self->records[drafter].propose);
+  const double propose = get_propose_cost (self, drafter);
 
   n = MIN (n, 2 * find_measured (self, RUNNEL_MAX_DRAFT + 1, -1) - 1);
   while (n > 0 && propose + get_pass_cost (self, n + 1) - plain >
@@ -260,8 +274,7 @@ runnel_draft_controller_note_propose (RunnelDraftController *self,
   add_sample (&self->records[drafter].propose, seconds);
   if (self->costs.rows[1].n == 0)
     return;
-  self->balance -= get_cost (&self->records[drafter].propose) /
-                   get_pass_cost (self, 1);
+  self->balance -= get_propose_cost (self, drafter) / get_pass_cost (self, 1);
   self->balance = MAX (self->balance, MIN_BALANCE);
 }
 

@@ -151,6 +151,21 @@ test_recall (void)
   g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), >=, 4);
 }
 
+/* Another program that runs while a drafter is asked for the first time does not
+ * end drafting. */
+static void
+test_disturbed_proposal (void)
+{
+  RunnelDraftController c;
+
+  runnel_draft_controller_init (&c, TRUE, NULL);
+  for (guint i = 0; i < 2; i++)
+    runnel_draft_controller_note_pass (&c, 1, 1, 1);
+  runnel_draft_controller_note_propose (&c, 0, 10);
+  runnel_draft_controller_note_pass (&c, 1, 1, 1);
+  g_assert_cmpuint (runnel_draft_controller_plan (&c, 0, 15), >, 0);
+}
+
 static void
 test_fixed (void)
 {
@@ -171,6 +186,8 @@ main (int argc, char **argv)
   g_test_add_func ("/draft-controller/change", test_change);
   g_test_add_func ("/draft-controller/step", test_step);
   g_test_add_func ("/draft-controller/recall", test_recall);
+  g_test_add_func ("/draft-controller/disturbed-proposal",
+                   test_disturbed_proposal);
   g_test_add_func ("/draft-controller/fixed", test_fixed);
   return g_test_run ();
 }
