@@ -209,6 +209,15 @@ def prepare(options, model, folder):
     ]
 
 
+def ratios_of(rounds):
+    ours, *others = rounds[0]
+    return [r[ours] / max(r[name] for name in others) for r in rounds]
+
+
+def median_ratio(rounds):
+    return statistics.median(ratios_of(rounds))
+
+
 def race(options, contenders, threads):
     """{test: [{contender: tokens/s} of a round, ...]}, [bytes/s of a round]"""
     rng = random.Random(options.seed)
@@ -224,11 +233,16 @@ def race(options, contenders, threads):
                     rounds.append({})
                 rounds[number][contender.name] = speed
 
+    def tell(test):
+        note(f"{threads} threads, {test}: {median_ratio(tests[test]):.2f} × the "
+             "better of the others")
+
     for contender in contenders:
         contender.start(options, threads, tokens)
     for number in range(options.rounds):
         take_turns(number, lambda c: c.prefill(options, tokens))
-        note(f"{threads} threads, prefill {number + 1} of {options.rounds}")
+    for n in options.pp:
+        tell(f"pp{n}")
     # The context is filled once; from there on it is only cut.
     for depth in sorted(options.depths, reverse=True):
         for contender in contenders:
@@ -237,7 +251,7 @@ def race(options, contenders, threads):
         for number in range(options.rounds):
             limits.append(contenders[0].measure_limits())
             take_turns(number, lambda c: c.decode(depth, tokens))
-        note(f"{threads} threads, decode at {depth}")
+        tell(f"tg at {depth}")
     for contender in contenders:
         contender.stop()
     return tests, limits
@@ -245,19 +259,18 @@ def race(options, contenders, threads):
 
 def summarise(threads, test, rounds, limits, tensor_bytes):
     names = list(rounds[0])
-    ours, others = names[0], names[1:]
-    ratios = [r[ours] / max(r[name] for name in others) for r in rounds]
+    ratios = ratios_of(rounds)
     row = {
         "threads": threads,
         "test": test,
         "speeds": {n: statistics.median(r[n] for r in rounds) for n in names},
-        "ratio": statistics.median(ratios),
+        "ratio": median_ratio(rounds),
         "ratio_min": min(ratios),
         "ratio_max": max(ratios),
     }
     if test == "tg at 0":
         row["bandwidth_share"] = statistics.median(
-            r[ours] * tensor_bytes / limit for r, limit in zip(rounds, limits)
+            r[names[0]] * tensor_bytes / limit for r, limit in zip(rounds, limits)
         )
     return row
 
