@@ -698,6 +698,36 @@ runnel_sequence_compute_logits (RunnelSequence *self, float *logits,
 }
 
 /**
+ * runnel_sequence_compute_logits_bytes: (rename-to runnel_sequence_compute_logits)
+ * @self: a sequence, not empty
+ * @error: return location for a #GError
+ *
+ * What runnel_sequence_compute_logits() gives, for languages that cannot lend
+ * room for it.
+ *
+ * Returns: (transfer full): n_vocab floats of 32 bits in the machine's byte
+ *   order, or %NULL with an error as of runnel_sequence_compute_logits()
+ *
+ * Since: 0.1
+ */
+GBytes *
+runnel_sequence_compute_logits_bytes (RunnelSequence *self, GError **error)
+{
+  g_autofree float *logits = NULL;
+  gsize n_logits;
+
+  g_return_val_if_fail (runnel_sequence_is_made (self), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  n_logits = runnel_engine_get_shape (self->engine)->n_vocab;
+  logits = g_new (float, n_logits);
+  if (!runnel_sequence_compute_logits (self, logits, n_logits, error))
+    return NULL;
+  return g_bytes_new_take (g_steal_pointer (&logits),
+      n_logits * sizeof (float));
+}
+
+/**
  * runnel_sequence_forward:
  * @self: a sequence
  * @tokens: (array length=n_tokens): what to append

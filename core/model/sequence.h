@@ -57,6 +57,8 @@ RUNNEL_API gboolean runnel_sequence_compute_logits (RunnelSequence *self,
                                                     float *logits,
                                                     gsize n_logits,
                                                     GError **error);
+RUNNEL_API GBytes *runnel_sequence_compute_logits_bytes (RunnelSequence *self,
+                                                         GError **error);
 RUNNEL_API gboolean runnel_sequence_forward (RunnelSequence *self,
                                              const gint32 *tokens,
                                              gsize n_tokens, float *logits,

@@ -74,6 +74,10 @@ class Core(unittest.TestCase):
         sequence = Runnel.Sequence(engine)
         self.assertEqual(sequence.prefill(self.tokenizer.encode("Hi")), 0)
         self.assertEqual(sequence.tokens, self.tokenizer.encode("Hi"))
+        logits = sequence.compute_logits()
+        self.assertEqual(len(logits), self.model.n_vocab)
+        best = max(range(len(logits)), key=logits.__getitem__)
+        self.assertEqual(best, self.tokenizer.find_token("w1,"))
         generation = Runnel.Generation(sequence.fork(), max_tokens=3,
                                        temperature=0)
         self.assertEqual(list(generation), ["w1,", "w2,", "w3,"])

@@ -174,6 +174,10 @@ class Sequence(Runnel.Sequence):
         return super().prefill(tokens, chunk, use_cache, None, None,
                                cancellable)[1]
 
+    def compute_logits(self):
+        """The logits of the token that follows: a memoryview of floats."""
+        return memoryview(super().compute_logits().get_data()).cast("f")
+
 
 def _set_fields(params, fields):
     for name, value in fields.items():
