@@ -427,6 +427,21 @@ write_rows (Job *job)
   return TRUE;
 }
 
+static const RunnelFeedback *
+get_feedback (const Job *job)
+{
+  const RunnelConversion *self = job->conversion;
+  const char *name = job->source->name;
+
+  if (self->calibration == NULL)
+    return NULL;
+  /* The embedding will be the output matrix, which was there once more. */
+  if (self->left_out != NULL && g_str_equal (name, "token_embd.weight"))
+    name = self->left_out->name;
+  return runnel_calibration_get_feedback (self->calibration, name,
+      job->columns);
+}
+
 static gboolean
 run_job (Job *job)
 {
@@ -434,9 +449,8 @@ run_job (Job *job)
 
   if (!choose (job))
     return FALSE;
-  if (job->way == QUANTISE && job->conversion->calibration != NULL)
-    job->feedback = runnel_calibration_get_feedback (
-        job->conversion->calibration, job->source->name, job->columns);
+  if (job->way == QUANTISE)
+    job->feedback = get_feedback (job);
   if (!write_rows (job))
     return FALSE;
   get_record (job, &record);

@@ -33,17 +33,21 @@ runnel_moments_clear (RunnelMoments *self)
   g_clear_pointer (&self->sums, g_free);
 }
 
-/* Four rows at a time, so that a sum is loaded and stored a fourth as often. */
+/* Columns whose sums stay in the cache while all rows go by. */
+#define STRIP 32
+
+/* The sums of the columns from @first to @end, in a block of @n columns, of four
+ * rows: so a sum is loaded and stored a fourth as often. */
 static void
 add_products (float *sums, guint block, const float *rows, gsize stride,
-              guint n_columns)
+              guint first, guint end, guint n)
 {
-  for (guint i = 0; i < n_columns; i++) {
+  for (guint i = first; i < end; i++) {
     const float a = rows[i], b = rows[stride + i];
     const float c = rows[2 * stride + i], d = rows[3 * stride + i];
     float *restrict to = sums + (gsize) i * block;
 
-    for (guint k = i; k < n_columns; k++)
+    for (guint k = i; k < n; k++)
       to[k] += (a * rows[k] + b * rows[stride + k])
           + (c * rows[2 * stride + k] + d * rows[3 * stride + k]);
   }
@@ -55,11 +59,14 @@ runnel_moments_add (RunnelMoments *self, float *rows, guint n_rows)
   const gsize stride = self->columns;
 
   memset (rows + n_rows * stride, 0, 3 * stride * sizeof (float));
-  for (guint row = 0; row < n_rows; row += 4)
-    for (guint c = 0; c < self->columns; c += self->block)
-      add_products (self->sums + (gsize) c * self->block, self->block,
-          rows + row * stride + c, stride,
-          MIN (self->block, self->columns - c));
+  for (guint c = 0; c < self->columns; c += self->block) {
+    const guint n = MIN (self->block, self->columns - c);
+
+    for (guint first = 0; first < n; first += STRIP)
+      for (guint row = 0; row < n_rows; row += 4)
+        add_products (self->sums + (gsize) c * self->block, self->block,
+            rows + row * stride + c, stride, first, MIN (first + STRIP, n), n);
+  }
 }
 
 float

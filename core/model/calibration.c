@@ -19,6 +19,7 @@ struct _RunnelCalibration {
   GObject parent_instance;
   RunnelEngine *engine;
   guint n_layers;
+  gboolean tied;              /* the embedding is the output matrix too */
   RunnelMoments *moments;     /* [layers][inputs], then that of the output */
   float *output_norm;         /* [n_embd] */
   guint64 n_tokens;
@@ -125,6 +126,8 @@ allocate (RunnelCalibration *self)
   guint widest = 0;
 
   self->n_layers = shape->n_layers;
+  self->tied = runnel_checkpoint_tensor (runnel_model_get_checkpoint (
+          runnel_engine_get_model (self->engine)), "output.weight") == NULL;
   self->moments = g_new0 (RunnelMoments, count_moments (self));
   for (guint i = 0; i < count_moments (self); i++) {
     guint columns = i + 1 < count_moments (self)
@@ -284,8 +287,9 @@ find_moments (const RunnelCalibration *self, const char *tensor,
       input = RUNNEL_INPUT_DOWN;
       break;
     case RUNNEL_PART_EMBEDDING: case RUNNEL_PART_OUTPUT:
+      /* Rows that are only looked up are given nothing. */
       *ret_index = count_moments (self) - 1;
-      return TRUE;
+      return part == RUNNEL_PART_OUTPUT || self->tied;
     default:
       return FALSE;
   }

@@ -193,15 +193,17 @@ def measure(options, name, make, is_read, folder):
     return row
 
 
-def make_table(rows):
-    lines = ["| | MB | KL | 99 % | perplexity | same guess |",
-             "|---|--:|--:|--:|--:|--:|"]
-    for row in sorted(rows, key=lambda row: row["bytes"]):
-        lines.append(
-            f"| {row['name']} | {row['bytes'] / 1e6:.2f} "
+def make_row(row):
+    return (f"| {row['name']} | {row['bytes'] / 1e6:.2f} "
             f"| {row['kl']:.5f} ± {row['kl_standard_error']:.5f} "
             f"| {row['kl_99']:.4f} | {row['perplexity']:.3f} "
             f"| {row['top_1_agreement']:.2%} |")
+
+
+def make_table(rows):
+    lines = ["| | MB | KL | 99 % | perplexity | same guess |",
+             "|---|--:|--:|--:|--:|--:|"]
+    lines += map(make_row, sorted(rows, key=lambda row: row["bytes"]))
     lines += ["", "The source's perplexity is "
               f"{rows[0]['source_perplexity']:.3f}."]
     return "\n".join(lines) + "\n"
@@ -232,9 +234,11 @@ def main():
         for name, make, is_read in list_jobs(options, matrix):
             if re.search(options.only, name):
                 rows.append(measure(options, name, make, is_read, folder))
+                print(make_row(rows[-1]), file=sys.stderr)
+                if options.output is not None:
+                    options.output.write_text(json.dumps(rows, indent=1)
+                                              + "\n")
     print(make_table(rows), end="")
-    if options.output is not None:
-        options.output.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ set_up (Fixture *f, gconstpointer data)
   g_autoptr (GError) error = NULL;
 
   tiny.type = RUNNEL_TENSOR_F32;
+  tiny.tied = data == NULL;
   path = tiny_model_write (&tiny);
   f->model = runnel_model_open (path, RUNNEL_LOAD_MODE_READ, &error);
   g_assert_no_error (error);
@@ -176,6 +177,28 @@ test_names (Fixture *f, gconstpointer data)
           "blk.0.attn_q.weight", 32));
 }
 
+/* Rows that are only looked up are multiplied by nothing. */
+static void
+test_untied (Fixture *f, gconstpointer data)
+{
+  const guint n_embd = runnel_model_get_n_embd (f->model);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (RunnelCalibration) calibration
+      = runnel_calibration_new (f->engine, &error);
+  gsize n_columns;
+
+  runnel_calibration_feed (calibration, f->tokens, 70, NULL, NULL, NULL,
+      &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (runnel_calibration_get_feedback (calibration,
+          "output.weight", n_embd));
+  g_assert_null (runnel_calibration_get_feedback (calibration,
+          "token_embd.weight", n_embd));
+  g_assert_null (runnel_calibration_dup_importance (calibration,
+          "token_embd.weight", &n_columns));
+  g_assert_cmpuint (n_columns, ==, 0);
+}
+
 static void
 test_errors (Fixture *f, gconstpointer data)
 {
@@ -203,6 +226,8 @@ main (int argc, char **argv)
   g_test_add ("/calibration/moments", Fixture, NULL, set_up, test_moments,
       tear_down);
   g_test_add ("/calibration/names", Fixture, NULL, set_up, test_names,
+      tear_down);
+  g_test_add ("/calibration/untied", Fixture, "untied", set_up, test_untied,
       tear_down);
   g_test_add ("/calibration/errors", Fixture, NULL, set_up, test_errors,
       tear_down);
