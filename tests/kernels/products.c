@@ -191,7 +191,7 @@ test_type (const RunnelKernels *kernels, const TensorType *type, int n_cases)
       columns = random_between (1, k % 4 ? 70 : 600);
     else if (type->block_elements <= 64)
       /* Also half a group of 64; many rows may be taken in several panels. */
-      columns = 32 * random_between (1, n < 16 ? 20 : 80);
+      columns = 32 * random_between (1, n < 24 ? 20 : 80);
     else
       columns = type->block_elements * random_between (1, 3);
     make_tensor (&tensor, type, rows, columns, codes);

@@ -16,7 +16,7 @@
 #define PADDED_ROWS 24
 #define COLUMNS 256
 #define HALF_GROUPS 224         /* columns that end in half a group of 64 */
-#define INPUTS 18
+#define INPUTS 26
 #define GROUPS (COLUMNS / RUNNEL_GROUP)
 
 typedef struct {

@@ -9,14 +9,15 @@
  * Up to MAX_STREAMED rows of x meet one tile after another, since memory is
  * fastest as one stream of tiles (measured: two at a time lose a third), and
  * share the unpacking of codes eight rows at a time. More rows meet panels of
- * two tiles that are unpacked once and stay in the nearest cache: then every
- * four bytes of x are fetched for 16 weights, and what is left is little but
- * products and sums.
+ * two tiles of 4-bit codes that are unpacked once and stay in the nearest
+ * cache: then four bytes of x are fetched for two tiles, and what is left is
+ * little but products and sums. The products of 8-bit codes keep two pipes so
+ * busy that a panel gains nothing.
  */
 #include "avx2.h"
 
 #define AT_ONCE 8               /* rows of x that share a tile's codes */
-#define MAX_STREAMED 15
+#define MAX_STREAMED 23
 #define PREFETCH_BYTES 2560
 
 /* The compiler sees another value: it neither moves what is computed from v
@@ -298,6 +299,7 @@ stream_tile (const RunnelMatrix *w, const RunnelRows *x, const float *bias,
 #define PANEL_TILES 2
 #define PANEL_GROUPS 32         /* 20 KiB, beside which rows of x have room */
 #define PANEL_ROWS 4
+#define PANEL_LINES 5           /* of a cache, that hold 32 columns of tiles */
 
 /* Of tiles and groups of 32 columns, in the order of their use: vectors of
  * one code a byte, scales and offsets. */
@@ -341,10 +343,31 @@ unpack_tile (const uint8_t *p, uint32_t first, uint32_t n, RunnelTileForm form,
   }
 }
 
-/* Panel times n rows, which the next ones follow in memory. */
+/* Sums of 32 columns, half of them in either half of a lane. */
+ALWAYS_INLINE void
+sum_panel (const __m256i codes[8][PANEL_TILES], const Rows *rows, int n,
+    __m256i sums[PANEL_ROWS][PANEL_TILES])
+{
+#pragma GCC unroll 8
+  for (int v = 0; v < 8; v++) {
+    __m256i c0 = codes[v][0], c1 = codes[v][1];
+
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) {
+      __m256i x = load_codes (rows, i, 4 * v);
+
+      sums[i][0] = add_products (v == 0, sums[i][0], c0, x);
+      sums[i][1] = add_products (v == 0, sums[i][1], c1, x);
+    }
+  }
+}
+
+/* Panel times n rows, which the next ones follow in memory; `ahead`, if not
+ * NULL, is what will be unpacked next, a line of a cache for every group. */
 ALWAYS_INLINE void
 multiply_panel (const Panel *panel, uint32_t groups, Rows rows, int n,
-    RunnelTileForm form, __m256 acc[PANEL_ROWS][PANEL_TILES])
+    const uint8_t *ahead, RunnelTileForm form,
+    __m256 acc[PANEL_ROWS][PANEL_TILES])
 {
   for (uint32_t g = 0; g < groups; g++) {
     __m256i sums[PANEL_ROWS][PANEL_TILES];
@@ -354,18 +377,9 @@ multiply_panel (const Panel *panel, uint32_t groups, Rows rows, int n,
     for (int i = 0; i < n; i++)
       _mm_prefetch ((const char *) rows.q + row_offset (rows.odd_codes, i)
           + 4 * rows.odd_codes[0], _MM_HINT_T0);
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; v++) {
-      __m256i c0 = panel->codes[g][v][0], c1 = panel->codes[g][v][1];
-
-#pragma GCC unroll 4
-      for (int i = 0; i < n; i++) {
-        __m256i x = load_codes (&rows, i, 4 * v);
-
-        sums[i][0] = add_products (v == 0, sums[i][0], c0, x);
-        sums[i][1] = add_products (v == 0, sums[i][1], c1, x);
-      }
-    }
+    if (ahead != NULL)
+      _mm_prefetch ((const char *) ahead + 64 * g, _MM_HINT_T1);
+    sum_panel (panel->codes[g], &rows, n, sums);
 #pragma GCC unroll 4
     for (int i = 0; i < n; i++) {
       __m256 scale = load_float (rows.scale, &rows, i);
@@ -394,15 +408,20 @@ typedef struct {
   bool is_last;                /* of these tiles */
 } Place;
 
-/* n rows of x from the first on; sums wait in y for the next panel. */
+/* n rows of x from the first on; sums wait in y for the next panel. Meanwhile
+ * the first rows fetch the tiles that follow. */
 ALWAYS_INLINE void
 add_panel (const RunnelMatrix *w, const Panel *panel, Place at,
     const RunnelRows *x, uint32_t first, int n, const float *bias, float *y,
     size_t y_stride, RunnelTileForm form)
 {
   __m256 acc[PANEL_ROWS][PANEL_TILES];
-  uint32_t row = at.t * RUNNEL_TILE_ROWS;
+  uint32_t row = at.t * RUNNEL_TILE_ROWS, part = first / PANEL_ROWS;
+  const uint8_t *ahead = NULL;
 
+  if (part < PANEL_LINES)
+    ahead = w->data + (at.t + PANEL_TILES) * w->stride
+        + 64 * (PANEL_LINES * at.group + part * at.n_groups);
   y += first * y_stride;
 #pragma GCC unroll 4
   for (int i = 0; i < n; i++) {
@@ -411,8 +430,8 @@ add_panel (const RunnelMatrix *w, const Panel *panel, Place at,
       acc[i][t] = at.group == 0 ? _mm256_setzero_ps ()
           : lanes_load (y + i * y_stride + row + t * RUNNEL_TILE_ROWS);
   }
-  multiply_panel (panel, at.n_groups, take_rows (x, first, at.group), n, form,
-      acc);
+  multiply_panel (panel, at.n_groups, take_rows (x, first, at.group), n, ahead,
+      form, acc);
 #pragma GCC unroll 4
   for (int i = 0; i < n; i++, y += y_stride) {
 #pragma GCC unroll 2
