@@ -2,19 +2,22 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  *
- * What a loop of the thread team costs beside its work: the time of loops that
- * do nothing, a decoding pass has about six for each layer. No GLib.
+ * What a loop of the thread team costs beside its work; a decoding pass has
+ * five for each layer. First loops that do nothing, which the caller often ends
+ * alone, then loops in which all threads meet: the way there and back. The
+ * best of many is the cost, the rest is what else runs. No GLib.
  *
  *     bench-team [THREADS]…
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "backends/cpu/thread-team.h"
 
-#define SAMPLES 15
-#define LOOPS 2000
+#define SAMPLES 100
+#define LOOPS 200
 
 static double
 now (void)
@@ -38,29 +41,50 @@ do_nothing (void *data, unsigned thread, size_t begin, size_t end)
 {
 }
 
+static atomic_uint n_there;
+static unsigned n_awaited;
+
+/* Every thread gets one item, for none ends before all have begun. */
 static void
-bench_loops (unsigned n_threads, size_t n_items)
+meet (void *data, unsigned thread, size_t begin, size_t end)
+{
+  atomic_fetch_add (&n_there, 1);
+  while (atomic_load_explicit (&n_there, memory_order_acquire) < n_awaited)
+    ;
+}
+
+static double
+time_loops (RunnelTeam *team, size_t n_items, RunnelTeamFunc func)
+{
+  double begin = now ();
+
+  for (int i = 0; i < LOOPS; i++) {
+    atomic_store (&n_there, 0);
+    runnel_team_for (team, n_items, 1, func, NULL);
+  }
+  return (now () - begin) / LOOPS * 1e9;
+}
+
+static void
+bench_loops (unsigned n_threads, size_t n_items, RunnelTeamFunc func)
 {
   RunnelTeam *team = runnel_team_new (n_threads, NULL);
   double times[SAMPLES];
 
   if (team == NULL)
     exit (1);
+  n_awaited = n_threads;
   runnel_team_lock (team, n_threads);
-  for (int s = -1; s < SAMPLES; s++) {
-    double begin = now ();
-
-    for (int i = 0; i < LOOPS; i++)
-      runnel_team_for (team, n_items, 1, do_nothing, NULL);
-    if (s >= 0)
-      times[s] = (now () - begin) / LOOPS * 1e9;
-  }
+  time_loops (team, n_items, func);
+  for (int s = 0; s < SAMPLES; s++)
+    times[s] = time_loops (team, n_items, func);
   runnel_team_unlock (team);
   runnel_team_free (team);
   qsort (times, SAMPLES, sizeof (double), compare_doubles);
-  printf ("%u threads, %3zu items  %8.0f ns a loop (%.0f - %.0f, best %.0f)\n",
-      n_threads, n_items, times[SAMPLES / 2], times[SAMPLES / 4],
-      times[SAMPLES * 3 / 4], times[0]);
+  printf ("%u threads, %3zu items%s  %8.0f ns a loop (%.0f - %.0f, best %.0f)\n",
+      n_threads, n_items, func == meet ? ", all meet" : "          ",
+      times[SAMPLES / 2], times[SAMPLES / 4], times[SAMPLES * 3 / 4],
+      times[0]);
 }
 
 int
@@ -70,8 +94,12 @@ main (int argc, char **argv)
 
   printf ("%d samples of %d loops, wall time, median (quartiles)\n", SAMPLES,
       LOOPS);
-  for (int i = 1; i < argc || i == 1; i++)
+  for (int i = 1; i < argc || i == 1; i++) {
+    const unsigned n_threads = argc > 1 ? (unsigned) atoi (argv[i]) : 2;
+
     for (size_t k = 0; k < sizeof n_items / sizeof n_items[0]; k++)
-      bench_loops (argc > 1 ? (unsigned) atoi (argv[i]) : 2, n_items[k]);
+      bench_loops (n_threads, n_items[k], do_nothing);
+    bench_loops (n_threads, n_threads, meet);
+  }
   return 0;
 }

@@ -230,38 +230,48 @@ split_partials (const SplitWork *work, gsize piece, guint block)
 }
 
 static void
+merge_split_piece (const SplitWork *work, gsize index, const Piece *piece)
+{
+  RunnelPass *self = work->pass;
+  guint8 *total = split_partials (work, index, 0);
+  guint n_blocks = n_key_blocks (piece_keys (self, piece));
+
+  for (guint block = 1; block < n_blocks; block++)
+    merge_block (self, piece, block, total,
+        split_partials (work, index, block));
+  for (guint query = 0; query < piece->n_rows * heads_per_kv (self); query++)
+    finish_query (self, piece, query, total + query * self->partial_stride);
+}
+
+/* Who is the last to finish a block of a piece merges them all: that needs no
+ * loop of its own. */
+static void
 attend_split_blocks (void *data, unsigned thread, size_t first, size_t last)
 {
   SplitWork *work = data;
   RunnelPass *self = work->pass;
 
   for (size_t i = first; i < last; i++) {
-    Piece piece = get_piece (self, i / work->max_blocks);
+    gsize index = i / work->max_blocks;
     guint block = i % work->max_blocks;
+    Piece piece = get_piece (self, index);
 
     if (block < n_key_blocks (piece_keys (self, &piece)))
-      attend_block (self, &piece, block,
-          split_partials (work, i / work->max_blocks, block));
+      attend_block (self, &piece, block, split_partials (work, index, block));
+    if (g_atomic_int_dec_and_test (&self->n_unfinished[index]))
+      merge_split_piece (work, index, &piece);
   }
 }
 
 static void
-merge_split_pieces (void *data, unsigned thread, size_t first, size_t last)
+attend_split (RunnelPass *self, guint max_blocks)
 {
-  SplitWork *work = data;
-  RunnelPass *self = work->pass;
+  SplitWork work = { self, max_blocks };
+  gsize n = n_pieces (self);
 
-  for (size_t i = first; i < last; i++) {
-    Piece piece = get_piece (self, i);
-    guint8 *total = split_partials (work, i, 0);
-    guint n_blocks = n_key_blocks (piece_keys (self, &piece));
-
-    for (guint block = 1; block < n_blocks; block++)
-      merge_block (self, &piece, block, total,
-          split_partials (work, i, block));
-    for (guint query = 0; query < piece.n_rows * heads_per_kv (self); query++)
-      finish_query (self, &piece, query, total + query * self->partial_stride);
-  }
+  for (gsize i = 0; i < n; i++)
+    self->n_unfinished[i] = max_blocks;
+  runnel_team_for (self->team, n * max_blocks, 1, attend_split_blocks, &work);
 }
 
 /* ---- Rows of a block with a window ----------------------------------------------- */
@@ -331,6 +341,16 @@ attend_window_pieces (void *data, unsigned thread, size_t first, size_t last)
 
 /* ---- The op ---------------------------------------------------------------------- */
 
+static gboolean
+prepare_split (RunnelPass *self, guint max_blocks)
+{
+  return grow ((gpointer *) &self->partials, &self->partials_capacity,
+      n_pieces (self) * max_blocks,
+      RUNNEL_ATTEND_ROWS * heads_per_kv (self) * self->partial_stride)
+      && grow ((gpointer *) &self->n_unfinished, &self->unfinished_capacity,
+          n_pieces (self), sizeof *self->n_unfinished);
+}
+
 /* Makes the lists of runs, with the addresses of layer 0. */
 gboolean
 runnel_cpu_attend_begin (RunnelPass *self)
@@ -345,9 +365,7 @@ runnel_cpu_attend_begin (RunnelPass *self)
           sizeof *self->runs)
       || !grow ((gpointer *) &self->first_run, &self->sequences_capacity,
           rows->n_sequences + 1, sizeof *self->first_run)
-      || (is_split (self, max_blocks) && !grow ((gpointer *) &self->partials,
-          &self->partials_capacity, n_pieces (self) * max_blocks,
-          RUNNEL_ATTEND_ROWS * heads_per_kv (self) * self->partial_stride)))
+      || (is_split (self, max_blocks) && !prepare_split (self, max_blocks)))
     return FALSE;
   self->n_runs = 0;
   for (guint s = 0; s < rows->n_sequences; s++) {
@@ -388,7 +406,6 @@ runnel_cpu_attend (RunnelPass *self, const RunnelLayer *layer,
                    guint layer_index)
 {
   guint max_blocks = max_key_blocks (self);
-  gsize n = n_pieces (self);
 
   if (layer->window > 0) {
     WindowWork work = { self, layer->window };
@@ -397,13 +414,9 @@ runnel_cpu_attend (RunnelPass *self, const RunnelLayer *layer,
         (gsize) self->rows->n_rows * self->shape.n_kv_heads, 1,
         attend_window_pieces, &work);
   } else if (is_split (self, max_blocks)) {
-    SplitWork work = { self, max_blocks };
-
-    runnel_team_for (self->team, n * max_blocks, 1, attend_split_blocks,
-        &work);
-    runnel_team_for (self->team, n, 1, merge_split_pieces, &work);
+    attend_split (self, max_blocks);
   } else {
-    runnel_team_for (self->team, n, 1, attend_pieces, self);
+    runnel_team_for (self->team, n_pieces (self), 1, attend_pieces, self);
   }
   /* The next layer's keys lie behind this one's. */
   for (gsize i = 0; i < self->n_runs; i++)

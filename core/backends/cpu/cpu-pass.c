@@ -133,6 +133,7 @@ pass_free (RunnelPass *self)
   free (self->runs);
   free (self->first_run);
   free (self->partials);
+  free (self->n_unfinished);
   free (self->thread_scratch);
   free (self);
 }

@@ -62,6 +62,8 @@ struct _RunnelPass {
   gsize partial_stride;
   guint8 *partials;             /* split attention */
   gsize partials_capacity;
+  gint *n_unfinished;           /* [pieces] blocks of split attention */
+  gsize unfinished_capacity;
   guint8 *thread_scratch;       /* per thread: partials and scores */
   gsize thread_scratch_stride;
 
