@@ -161,6 +161,8 @@ bench_profile_add_json (const BenchProfile *self, const BenchLimits *limits,
   for (guint i = 0; i < self->n_ops; i++) {
     const BenchOp *op = &self->ops[i];
 
+    if (op->calls == 0)
+      continue;
     json_begin_object (json, NULL);
     json_add_string (json, "op", op->name, -1);
     json_add_double (json, "share", op->ns / self->seconds * 1e-9);

@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The Runnel developers
 # SPDX-License-Identifier: MIT
 """The runnel command, as a user meets it: test-tool.py RUNNEL MAKE-MODEL
-MAKE-HEAD."""
+MAKE-HEAD MAKE-DRAFT."""
 
 import json
 import math
@@ -18,7 +18,7 @@ import tempfile
 import time
 import traceback
 
-runnel, make_model, make_head = sys.argv[1:4]
+runnel, make_model, make_head, make_draft = sys.argv[1:5]
 folder = tempfile.TemporaryDirectory (prefix='runnel-tool-')
 tiny = os.path.join (folder.name, 'tiny.gguf')
 scripted = os.path.join (folder.name, 'scripted.gguf')
@@ -1023,6 +1023,26 @@ def test_bench ():
     bad (2, 'bench', '-m', tiny, '--pp', '8,x', says='--pp')
     bad (2, 'bench', '-m', tiny, '-r', '0', says='--repeats')
     bad (1, 'bench', '-m', tiny, '--no-children', '--pp', '4096', says='512')
+
+
+def test_draft_packages ():
+    draft = os.path.join (folder.name, 'draft.gguf')
+    package = os.path.join (folder.name, 'draft.runnel')
+    subprocess.run ([make_draft, draft, tiny], check=True)
+    good ('convert', draft, package, '--type', 'int8')
+    good ('verify', package)
+    said = good ('inspect', package)
+    for words in 'DFlash 2, blocks of 4', 'mask token', 'made of        GGUF':
+        assert words in said, words
+    run = ['run', '-m', tiny, '--temperature', '0', '--max-tokens', '20',
+           'Name a river.']
+    assert good (*run, '--draft', package) == good (*run)
+    bad (1, *run, '--draft', scripted, says='scripted.gguf.*not a DFlash draft')
+    bench = json.loads (good ('bench', '-m', tiny, '--draft', package, '-r',
+                              '1', '--pp', '24', '--tg', '4', '--depths', '0',
+                              '--no-children', '--json', '--profile'))
+    ops = [op['op'] for op in bench['results'][0]['profile']]
+    assert 'fuse' in ops and 'append_context' in ops
 
 
 def main ():
