@@ -69,15 +69,14 @@ runnel_option_rows_append (RunnelOptionRows *self, RunnelSequence *sequence,
       error);
 }
 
-/* How many of @runs, less @skip tokens each, make the next batch: at least
- * one. */
+/* How many of @runs make the next batch: at least one. */
 static guint
-count_group (const RunnelTokenRun *runs, guint n, guint skip, guint max_rows)
+count_group (const RunnelTokenRun *runs, guint n)
 {
   guint rows = 0, i = 0;
 
-  while (i < n && (i == 0 || rows + runs[i].n - skip <= max_rows))
-    rows += runs[i++].n - skip;
+  while (i < n && (i == 0 || rows + runs[i].n <= MAX_ROWS))
+    rows += runs[i++].n;
   return i;
 }
 
@@ -124,7 +123,7 @@ runnel_option_rows_join (RunnelOptionRows *self, RunnelSequence *base,
     g_ptr_array_add (forks, runnel_sequence_fork (base));
   sequences = (RunnelSequence **) forks->pdata;
   for (guint done = 0; done < n;) {
-    guint group = count_group (runs + done, n - done, 0, MAX_ROWS);
+    guint group = count_group (runs + done, n - done);
 
     if (!append_group (self, sequences + done, runs + done, group, error))
       return NULL;
@@ -198,46 +197,132 @@ sum_exp (const float *logits, gsize n, float max)
   return sum;
 }
 
-/* log P of the token that follows a row of logits, in double. */
-static double
-log_probability (const Score *score, guint row, gint32 token)
-{
-  const float *logits = score->logits + row * score->n_vocab;
-  size_t best;
-  float max = runnel_logits_max (logits, score->n_vocab, &best);
+/* What the log-probabilities of a row are to be lessened by. */
+typedef struct {
+  const float *logits;
+  float max;
+  double log_sum;
+} Row;
 
-  return ((double) logits[token] - max)
-      - elementary_log (sum_exp (logits, score->n_vocab, max));
+static Row
+begin_row (const Score *score, guint row)
+{
+  Row self = { score->logits + row * score->n_vocab };
+  size_t best;
+
+  self.max = runnel_logits_max (self.logits, score->n_vocab, &best);
+  self.log_sum
+      = elementary_log (sum_exp (self.logits, score->n_vocab, self.max));
+  return self;
 }
 
-/* Log-probabilities of the tokens behind the first, of labels of more than
- * one token, added to @sums. */
-static gboolean
-score_group (RunnelOptionRows *self, const Score *score, RunnelSequence *base,
-             const RunnelTokenRun *runs, guint n, double *sums, GError **error)
+/* log P of the token that follows a row, in double. */
+static double
+log_probability (const Row *row, gint32 token)
 {
-  g_autoptr (GPtrArray) forks
-      = g_ptr_array_new_with_free_func (g_object_unref);
+  return ((double) row->logits[token] - row->max) - row->log_sum;
+}
+
+/* Labels that begin with the same tokens, of which every row is computed once;
+ * or the rest of one of them, behind these. */
+typedef struct {
+  RunnelSequence *base;      /* borrowed */
+  RunnelSequence *sequence;  /* with the rows; owned, NULL before */
+  const guint *members;      /* which labels */
+  guint n_members;
+  guint from;                /* the first row's token in these */
+  guint n_rows;
+} Segment;
+
+static void
+clear_segment (gpointer data)
+{
+  g_clear_object (&((Segment *) data)->sequence);
+}
+
+/* Log-probabilities of the tokens behind the segment's, added to @sums. */
+static void
+add_segment (const Score *score, const Segment *segment, guint row,
+             const RunnelTokenRun *runs, double *sums)
+{
+  for (guint k = 0; k < segment->n_rows; k++) {
+    const Row values = begin_row (score, row + k);
+    guint next = segment->from + k + 1;
+
+    for (guint i = 0; i < segment->n_members; i++) {
+      guint label = segment->members[i];
+
+      if (next < runs[label].n)
+        sums[label] += log_probability (&values, runs[label].tokens[next]);
+    }
+  }
+}
+
+/* A batch of segments. */
+static gboolean
+score_batch (RunnelOptionRows *self, const Score *score, Segment *segments,
+             guint n, const RunnelTokenRun *runs, double *sums, GError **error)
+{
   g_autofree RunnelBatchItem *items = g_new0 (RunnelBatchItem, n);
   guint row = 0;
 
   for (guint i = 0; i < n; i++) {
-    RunnelSequence *fork = runnel_sequence_fork (base);
+    Segment *segment = &segments[i];
 
-    g_ptr_array_add (forks, fork);
-    items[i].sequence = fork;
-    items[i].tokens = runs[i].tokens;
-    items[i].n_tokens = items[i].n_logits = runs[i].n - 1;
+    segment->sequence = runnel_sequence_fork (segment->base);
+    items[i].sequence = segment->sequence;
+    items[i].tokens = runs[segment->members[0]].tokens + segment->from;
+    items[i].n_tokens = items[i].n_logits = segment->n_rows;
     items[i].logits = score->logits + row * score->n_vocab;
-    row += runs[i].n - 1;
+    row += segment->n_rows;
   }
   if (!forward (self, items, n, error))
     return FALSE;
   row = 0;
-  for (guint i = 0; i < n; i++)
-    for (guint k = 1; k < runs[i].n; k++)
-      sums[i] += log_probability (score, row++, runs[i].tokens[k]);
+  for (guint i = 0; i < n; i++) {
+    add_segment (score, &segments[i], row, runs, sums);
+    row += segments[i].n_rows;
+    /* Nothing comes behind one label alone. */
+    if (segments[i].n_members == 1)
+      g_clear_object (&segments[i].sequence);
+  }
   return TRUE;
+}
+
+static gboolean
+score_segments (RunnelOptionRows *self, const Score *score, GArray *segments,
+                const RunnelTokenRun *runs, double *sums, GError **error)
+{
+  for (guint done = 0; done < segments->len;) {
+    Segment *first = &g_array_index (segments, Segment, done);
+    guint n = 0, rows = 0;
+
+    while (done + n < segments->len
+           && rows + first[n].n_rows <= score->max_rows)
+      rows += first[n++].n_rows;
+    if (!score_batch (self, score, first, n, runs, sums, error))
+      return FALSE;
+    done += n;
+  }
+  return TRUE;
+}
+
+/* How many tokens all of @members begin with. */
+static guint
+count_shared (const RunnelTokenRun *runs, const guint *members, guint n)
+{
+  const RunnelTokenRun *first = &runs[members[0]];
+  guint shared = n > 1 ? first->n : first->n - 1;
+
+  for (guint i = 1; i < n; i++) {
+    const RunnelTokenRun *run = &runs[members[i]];
+    guint k = 0;
+
+    while (k < MIN (shared, run->n) && run->tokens[k] == first->tokens[k])
+      k++;
+    shared = k;
+  }
+  return shared;
 }
 
 /* The same of one label that is too long for a batch. */
@@ -259,30 +344,90 @@ score_long (RunnelOptionRows *self, const Score *score, RunnelSequence *base,
 
     if (!forward (self, &item, 1, error))
       return FALSE;
-    for (guint k = 0; k < rows; k++)
-      *sum += log_probability (score, k, run->tokens[done + k + 1]);
+    for (guint k = 0; k < rows; k++) {
+      const Row values = begin_row (score, k);
+
+      *sum += log_probability (&values, run->tokens[done + k + 1]);
+    }
     done += rows;
   }
   return TRUE;
 }
 
+/* By their first tokens: a segment for those that share it. @order takes the
+ * labels, segment by segment. Labels of one token have no row, and those that
+ * are too long for a batch are not among them. */
+static GArray *
+group_labels (const Score *score, RunnelSequence *base,
+              const RunnelTokenRun *runs, guint n, guint *order)
+{
+  GArray *segments = g_array_new (FALSE, TRUE, sizeof (Segment));
+  g_autofree gboolean *seen = g_new0 (gboolean, n);
+  guint used = 0;
+
+  g_array_set_clear_func (segments, clear_segment);
+  for (guint i = 0; i < n; i++) {
+    Segment segment = { base, .members = order + used };
+
+    for (guint k = i; k < n; k++) {
+      if (seen[k] || runs[k].n < 2 || runs[k].n - 1 > score->max_rows
+          || runs[k].tokens[0] != runs[i].tokens[0])
+        continue;
+      seen[k] = TRUE;
+      order[used++] = k;
+      segment.n_members++;
+    }
+    if (segment.n_members == 0)
+      continue;
+    segment.n_rows = MIN (count_shared (runs, segment.members,
+            segment.n_members), score->max_rows);
+    g_array_append_val (segments, segment);
+  }
+  return segments;
+}
+
+/* What the labels of @segments have behind what they share. */
+static GArray *
+list_tails (GArray *segments, const RunnelTokenRun *runs)
+{
+  GArray *tails = g_array_new (FALSE, TRUE, sizeof (Segment));
+
+  g_array_set_clear_func (tails, clear_segment);
+  for (guint i = 0; i < segments->len; i++) {
+    const Segment *segment = &g_array_index (segments, Segment, i);
+
+    for (guint k = 0; k < segment->n_members; k++) {
+      Segment tail = { segment->sequence, .members = segment->members + k,
+        .n_members = 1, .from = segment->n_rows };
+      guint rows = runs[*tail.members].n - 1;
+
+      if (rows <= tail.from)
+        continue;
+      tail.n_rows = rows - tail.from;
+      g_array_append_val (tails, tail);
+    }
+  }
+  return tails;
+}
+
+/* The tokens behind the first, of labels of more than one. */
 static gboolean
 score_rest (RunnelOptionRows *self, const Score *score, RunnelSequence *base,
             const RunnelTokenRun *runs, guint n, double *sums, GError **error)
 {
-  for (guint done = 0; done < n;) {
-    guint group = count_group (runs + done, n - done, 1, score->max_rows);
-    gboolean ok = TRUE;
+  g_autofree guint *order = g_new (guint, n);
+  g_autoptr (GArray) segments = group_labels (score, base, runs, n, order);
+  g_autoptr (GArray) tails = NULL;
 
-    if (runs[done].n - 1 > score->max_rows)
-      ok = score_long (self, score, base, &runs[done], &sums[done], error);
-    else if (group > 1 || runs[done].n > 1)
-      ok = score_group (self, score, base, runs + done, group, sums + done,
-          error);
-    if (!ok)
+  if (!score_segments (self, score, segments, runs, sums, error))
+    return FALSE;
+  tails = list_tails (segments, runs);
+  if (!score_segments (self, score, tails, runs, sums, error))
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    if (runs[i].n > score->max_rows + 1
+        && !score_long (self, score, base, &runs[i], &sums[i], error))
       return FALSE;
-    done += group;
-  }
   return TRUE;
 }
 
@@ -298,11 +443,13 @@ runnel_option_rows_score (RunnelOptionRows *self, RunnelSequence *base,
           MAX_ROWS);
   g_autofree float *logits = g_new (float, max_rows * n_vocab);
   const Score score = { logits, max_rows, n_vocab };
+  Row first;
 
   if (!runnel_sequence_compute_logits (base, logits, n_vocab, error))
     return FALSE;
   self->logits_rows++;
+  first = begin_row (&score, 0);
   for (guint i = 0; i < n; i++)
-    log_probabilities[i] = log_probability (&score, 0, runs[i].tokens[0]);
+    log_probabilities[i] = log_probability (&first, runs[i].tokens[0]);
   return score_rest (self, &score, base, runs, n, log_probabilities, error);
 }

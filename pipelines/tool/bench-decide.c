@@ -27,7 +27,8 @@ typedef struct {
   RunnelDecider *decider;
   GPtrArray *questions;      /* one */
   gint32 *tokens;            /* as many as the longest prompt has */
-  guint rows;                /* of state and decision together */
+  guint rows;                /* of state, question and options together */
+  guint forwarded;           /* of them: what options share counts once */
   guint question_rows;       /* behind the state, before the options */
   guint option_rows;         /* of all options */
   Samples decision, prompt, separate;   /* seconds, thread by thread in turn */
@@ -49,13 +50,27 @@ make_option (GRand *rand)
   return g_string_free (option, FALSE);
 }
 
+static GPtrArray *
+ask (char **labels, guint n, GError **error)
+{
+  RunnelQuestion *question = runnel_question_new ("bench",
+      RUNNEL_QUESTION_TYPE_CHOICE, "What is it about?",
+      (const char *const *) labels, NULL, n, error);
+  GPtrArray *questions;
+
+  if (question == NULL)
+    return NULL;
+  questions = g_ptr_array_new_with_free_func (g_object_unref);
+  g_ptr_array_add (questions, question);
+  return questions;
+}
+
 static gboolean
 make_question (Bench *self, GError **error)
 {
   g_autoptr (GRand) rand
       = g_rand_new_with_seed ((guint32) self->options->seed);
   g_autoptr (GPtrArray) labels = g_ptr_array_new_with_free_func (g_free);
-  RunnelQuestion *question;
 
   while (labels->len < N_OPTIONS) {
     char *option = make_option (rand);
@@ -65,14 +80,8 @@ make_question (Bench *self, GError **error)
     else
       g_ptr_array_add (labels, option);
   }
-  question = runnel_question_new ("bench", RUNNEL_QUESTION_TYPE_CHOICE,
-      "What is it about?", (const char *const *) labels->pdata, NULL,
-      labels->len, error);
-  if (question == NULL)
-    return FALSE;
-  self->questions = g_ptr_array_new_with_free_func (g_object_unref);
-  g_ptr_array_add (self->questions, question);
-  return TRUE;
+  self->questions = ask ((char **) labels->pdata, labels->len, error);
+  return self->questions != NULL;
 }
 
 /* A sequence of the first @n tokens, and how long it took. */
@@ -93,14 +102,14 @@ read_prompt (Bench *self, guint n, double *ret_seconds, GError **error)
 /* ---- What is measured ---------------------------------------------------- */
 
 static gboolean
-measure_decision (Bench *self, RunnelDecisionCost *ret_cost, double *ret,
-                  GError **error)
+measure_decision (Bench *self, GPtrArray *questions,
+                  RunnelDecisionCost *ret_cost, double *ret, GError **error)
 {
   double state_seconds;
   g_autoptr (RunnelSequence) state
       = read_prompt (self, STATE_TOKENS, &state_seconds, error);
   g_autoptr (RunnelDecisions) decisions = state ? runnel_decider_decide
-      (self->decider, state, -1, self->questions, NULL, error) : NULL;
+      (self->decider, state, -1, questions, NULL, error) : NULL;
 
   if (decisions == NULL)
     return FALSE;
@@ -131,30 +140,50 @@ measure_separate (Bench *self, float *logits, double *ret, GError **error)
   return TRUE;
 }
 
-/* The rows of a decision: the question's, and those of the options. */
-static gboolean
-find_rows (Bench *self, GError **error)
+/* Rows of the options of @questions, each for itself; −1 with an error. */
+static int
+count_option_rows (Bench *self, GPtrArray *questions, GError **error)
 {
-  RunnelQuestion *question = self->questions->pdata[0];
+  RunnelQuestion *question = questions->pdata[0];
   RunnelTokenizer *tokenizer
       = runnel_model_get_tokenizer (self->model, error);
-  RunnelDecisionCost cost;
-  double seconds;
+  int rows = 0;
 
-  for (guint i = 0; i < N_OPTIONS; i++) {
+  for (guint i = 0; i < runnel_question_get_n_options (question); i++) {
     gsize n = 0;
     g_autofree gint32 *tokens = runnel_tokenizer_encode (tokenizer,
         runnel_question_get_label (question, i), -1, FALSE, &n, error);
 
     if (tokens == NULL)
-      return FALSE;
-    self->option_rows += n - 1;
+      return -1;
+    rows += n - 1;
   }
-  if (!measure_decision (self, &cost, &seconds, error))
+  return rows;
+}
+
+/* The rows of a decision: the question's, which one with next to no options
+ * tells, and those of the options. */
+static gboolean
+find_rows (Bench *self, GError **error)
+{
+  char *short_labels[] = { (char *) "a", (char *) "b" };
+  g_autoptr (GPtrArray) plain
+      = ask (short_labels, G_N_ELEMENTS (short_labels), error);
+  int plain_rows = plain ? count_option_rows (self, plain, error) : -1;
+  int option_rows = plain_rows >= 0 ?
+      count_option_rows (self, self->questions, error) : -1;
+  RunnelDecisionCost cost;
+  double seconds;
+
+  if (option_rows < 0
+      || !measure_decision (self, plain, &cost, &seconds, error))
     return FALSE;
-  self->rows = STATE_TOKENS + cost.rows;
-  self->question_rows = cost.rows > self->option_rows ?
-      cost.rows - self->option_rows : 1;
+  self->question_rows = cost.rows - plain_rows;
+  self->option_rows = option_rows;
+  self->rows = STATE_TOKENS + self->question_rows + self->option_rows;
+  if (!measure_decision (self, self->questions, &cost, &seconds, error))
+    return FALSE;
+  self->forwarded = STATE_TOKENS + cost.rows;
   return TRUE;
 }
 
@@ -174,7 +203,7 @@ measure (Bench *self, guint repeats, GError **error)
     double decision, whole, separate;
 
     report_progress ("Deciding");
-    if (!measure_decision (self, &cost, &decision, error))
+    if (!measure_decision (self, self->questions, &cost, &decision, error))
       return FALSE;
     prompt = read_prompt (self, self->rows, &whole, error);
     if (prompt == NULL || !measure_separate (self, logits, &separate, error))
@@ -207,8 +236,9 @@ print_text (const Bench *self)
       = machine_describe (runnel_engine_get_backend (self->engine));
 
   printf ("decision       %.2f /s, %.1f ms for a question of %d options behind "
-      "%d tokens, %u rows\n", 1 / decision, decision * 1e3, N_OPTIONS,
-      STATE_TOKENS, self->rows);
+      "%d tokens, %u rows, %u without those that options share\n",
+      1 / decision, decision * 1e3, N_OPTIONS, STATE_TOKENS, self->rows,
+      self->forwarded);
   printf ("by a prompt    %.3f × the time of a prompt of %u rows (%.1f ms)\n",
       by_prompt, self->rows, samples_median (&self->prompt) * 1e3);
   printf ("by %d prompts  %.2f × as fast, with %.2f × fewer rows: %.2f of it "
@@ -238,6 +268,7 @@ print_json (const Bench *self)
   json_add_uint (&json, "options", N_OPTIONS);
   json_add_uint (&json, "state_tokens", STATE_TOKENS);
   json_add_uint (&json, "rows", self->rows);
+  json_add_uint (&json, "forwarded_rows", self->forwarded);
   json_add_uint (&json, "separate_rows", get_separate_rows (self));
   add_samples (&json, "decision_seconds", &self->decision);
   add_samples (&json, "prompt_seconds", &self->prompt);

@@ -29,10 +29,12 @@ make_choice (const char *id, const char *instructions,
   return question;
 }
 
+/* Some begin with the same tokens. */
 static const char *const labels[] = { "delivery", "payment of a bill", "fraud",
-  "card", "a", NULL };
-static const char *const permuted[] = { "a", "fraud", "payment of a bill",
-  "delivery", "card", NULL };
+  "card", "card number", "a", "payment of a fee", "payment", NULL };
+#define N_LABELS 8
+static const char *const permuted[] = { "a", "payment of a fee", "fraud",
+  "payment of a bill", "delivery", "card number", "payment", "card", NULL };
 
 static GPtrArray *
 one_question (const char *const *options)
@@ -215,8 +217,8 @@ test_definition (DecisionFixture *f, gconstpointer data)
     decisions = decision_decide (decider, state, questions);
     for (guint i = 0; i < turn->n; i++) {
       int option = decision_find_label (questions->pdata[0],
-          ((const char *[]) { "a", "card", "delivery", "fraud",
-              "payment of a bill" })[i]);
+          ((const char *[]) { "a", "card", "card number", "delivery", "fraud",
+              "payment", "payment of a bill", "payment of a fee" })[i]);
       double expected = score_slowly (prompt, &turn->labels[i])
           / turn->labels[i].n;
 
@@ -242,7 +244,7 @@ test_settings (DecisionFixture *f, gconstpointer data)
   RunnelDecision *a = runnel_decisions_get (first, 0), *b;
   double sum = 0;
 
-  for (guint i = 0; i < 5; i++)
+  for (guint i = 0; i < N_LABELS; i++)
     sum += runnel_decision_get_probability (a, i);
   g_assert_cmpfloat_with_epsilon (sum, 1, 1e-12);
   g_assert_true (isnan (runnel_decision_get_abstain (a)));
@@ -257,9 +259,10 @@ test_settings (DecisionFixture *f, gconstpointer data)
    * the first in canonical order wins. */
   empty = decision_decide (decider, nothing, questions);
   b = runnel_decisions_get (empty, 0);
-  for (guint i = 0; i < 5; i++)
-    g_assert_cmpfloat (runnel_decision_get_probability (b, i), ==, 0.2);
-  g_assert_cmpint (runnel_decision_get_choice (b), ==, 4);
+  for (guint i = 0; i < N_LABELS; i++)
+    g_assert_cmpfloat (runnel_decision_get_probability (b, i), ==,
+        1.0 / N_LABELS);
+  g_assert_cmpint (runnel_decision_get_choice (b), ==, 5);
   g_assert_cmpfloat_with_epsilon (runnel_decision_get_confidence (b), 0, 1e-12);
 }
 
