@@ -21,6 +21,7 @@ struct _GstLmDecideParams {
   char *instructions;
   char **options;
   char *head;                /* a file */
+  char *prior_location;
   RunnelQuestionType type;
   RunnelDecisionLayout layout;
   gboolean use_prior;
@@ -29,6 +30,7 @@ struct _GstLmDecideParams {
 
   GPtrArray *from_location;  /* questions, once the file has been read */
   RunnelDecisionHead *opened_head;
+  char **prior_texts;        /* of that location, once it has been read */
 };
 
 GstLmDecideParams *
@@ -55,6 +57,8 @@ gst_lm_decide_params_copy (const GstLmDecideParams *self)
   copy->instructions = g_strdup (self->instructions);
   copy->options = g_strdupv (self->options);
   copy->head = g_strdup (self->head);
+  copy->prior_location = g_strdup (self->prior_location);
+  copy->prior_texts = g_strdupv (self->prior_texts);
   if (copy->opened_head)
     g_object_ref (copy->opened_head);
   if (copy->from_location)
@@ -70,6 +74,8 @@ gst_lm_decide_params_free (GstLmDecideParams *self)
   g_free (self->instructions);
   g_strfreev (self->options);
   g_free (self->head);
+  g_free (self->prior_location);
+  g_strfreev (self->prior_texts);
   g_clear_object (&self->opened_head);
   g_clear_pointer (&self->from_location, g_ptr_array_unref);
   g_free (self);
@@ -130,11 +136,18 @@ gst_lm_decide_params_install (GObjectClass *klass)
       g_param_spec_enum ("layout", "Layout",
           "Without a head: whether the model sees the options before it "
           "decides; static: they stand before the state, and are read once "
-          "for all states (also with a head of the isolated form)", RUNNEL_TYPE_DECISION_LAYOUT, DEFAULT_LAYOUT, flags));
+          "for all states (also with a head of the isolated form)",
+          RUNNEL_TYPE_DECISION_LAYOUT, DEFAULT_LAYOUT, flags));
   g_object_class_install_property (klass, GST_LM_DECIDE_USE_PRIOR,
       g_param_spec_boolean ("use-prior", "Use prior",
           "Without a head: subtract what an option scores behind a text that "
           "says nothing", DEFAULT_USE_PRIOR, flags));
+  g_object_class_install_property (klass, GST_LM_DECIDE_PRIOR_LOCATION,
+      g_param_spec_string ("prior-location", "Prior location",
+          "Without a head: a file of texts like those to be decided, one a "
+          "line, that the prior is the mean of (default: a text that says "
+          "nothing)", NULL, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS
+          | GST_PARAM_MUTABLE_READY));
   g_object_class_install_property (klass, GST_LM_DECIDE_LENGTH_EXPONENT,
       g_param_spec_double ("length-exponent", "Length exponent",
           "Without a head: divide a log-likelihood by the option's number of "
@@ -214,6 +227,9 @@ gst_lm_decide_params_set (GstLmDecideParams *self, guint id,
     case GST_LM_DECIDE_USE_PRIOR:
       self->use_prior = g_value_get_boolean (value);
       break;
+    case GST_LM_DECIDE_PRIOR_LOCATION:
+      set_string (&self->prior_location, value);
+      break;
     case GST_LM_DECIDE_LENGTH_EXPONENT:
       self->length_exponent = g_value_get_double (value);
       break;
@@ -252,6 +268,9 @@ gst_lm_decide_params_get (const GstLmDecideParams *self, guint id,
     case GST_LM_DECIDE_USE_PRIOR:
       g_value_set_boolean (value, self->use_prior);
       break;
+    case GST_LM_DECIDE_PRIOR_LOCATION:
+      g_value_set_string (value, self->prior_location);
+      break;
     case GST_LM_DECIDE_LENGTH_EXPONENT:
       g_value_set_double (value, self->length_exponent);
       break;
@@ -272,6 +291,23 @@ read_location (const GstLmDecideParams *self, GError **error)
   json = gst_lm_text_file_read (self->location, MAX_FILE_BYTES, &length, error);
   return json ? runnel_question_parse_json (json, length, self->location,
       error) : NULL;
+}
+
+static gboolean
+load_prior_texts (GstLmDecideParams *self, GError **error)
+{
+  g_autofree char *text = NULL;
+  gsize length;
+
+  g_clear_pointer (&self->prior_texts, g_strfreev);
+  if (!self->prior_location)
+    return TRUE;
+  text = gst_lm_text_file_read (self->prior_location, MAX_FILE_BYTES, &length,
+      error);
+  if (!text)
+    return FALSE;
+  self->prior_texts = g_strsplit (text, "\n", -1);
+  return TRUE;
 }
 
 static GPtrArray *
@@ -321,6 +357,8 @@ gst_lm_decide_params_load (GstLmDecideParams *self, GError **error)
     if (!self->opened_head)
       return FALSE;
   }
+  if (!load_prior_texts (self, error))
+    return FALSE;
   g_clear_pointer (&self->from_location, g_ptr_array_unref);
   if (self->location) {
     self->from_location = read_location (self, error);
@@ -388,6 +426,8 @@ gst_lm_decide_params_apply (const GstLmDecideParams *self,
 {
   runnel_decider_set_layout (decider, self->layout);
   runnel_decider_set_use_prior (decider, self->use_prior);
+  runnel_decider_set_prior_texts (decider,
+      (const char *const *) self->prior_texts);
   runnel_decider_set_length_exponent (decider, self->length_exponent);
   for (guint i = 0; i < G_N_ELEMENTS (self->temperatures); i++)
     apply_temperature (self, decider, i);

@@ -39,6 +39,7 @@ struct _RunnelDecider {
   RunnelDecisionHead *head;  /* nullable */
   RunnelDecisionLayout layout;
   gboolean use_prior;
+  char **prior_texts;        /* NULL: CONTENT_FREE */
   double length_exponent;
   double temperatures[RUNNEL_QUESTION_TYPE_SCORE + 1];
   GHashTable *prepared;      /* key of a question → Prepared */
@@ -86,6 +87,7 @@ runnel_decider_finalize (GObject *object)
   RunnelDecider *self = RUNNEL_DECIDER (object);
 
   g_hash_table_unref (self->prepared);
+  g_strfreev (self->prior_texts);
   g_clear_object (&self->head);
   g_clear_object (&self->engine);
   G_OBJECT_CLASS (runnel_decider_parent_class)->finalize (object);
@@ -280,6 +282,67 @@ runnel_decider_get_use_prior (RunnelDecider *self)
   return self->use_prior;
 }
 
+static gboolean
+equal_texts (const char *const *a, const char *const *b)
+{
+  return a == b || (a != NULL && b != NULL && g_strv_equal (a, b));
+}
+
+/**
+ * runnel_decider_set_prior_texts:
+ * @self: a decider
+ * @texts: (nullable) (array zero-terminated=1): texts like those that will be
+ *   decided about; empty ones are passed over. %NULL: one that says nothing
+ *
+ * What options score on the average behind @texts becomes their prior. It
+ * needs no labels, and knows more of the domain than a text that says nothing:
+ * some tens are enough. They are read once for every question.
+ *
+ * Since: 0.1
+ */
+void
+runnel_decider_set_prior_texts (RunnelDecider *self, const char *const *texts)
+{
+  g_autoptr (GStrvBuilder) builder = NULL;
+  g_auto (GStrv) kept = NULL;
+
+  g_return_if_fail (IS_MADE (self));
+
+  if (texts != NULL) {
+    builder = g_strv_builder_new ();
+    for (; *texts != NULL; texts++)
+      if (**texts != '\0')
+        g_strv_builder_add (builder, *texts);
+    kept = g_strv_builder_end (builder);
+    if (kept[0] == NULL)
+      g_clear_pointer (&kept, g_strfreev);
+  }
+  if (equal_texts ((const char *const *) kept,
+          (const char *const *) self->prior_texts))
+    return;
+  g_strfreev (self->prior_texts);
+  self->prior_texts = g_steal_pointer (&kept);
+  forget_priors (self);
+}
+
+/**
+ * runnel_decider_get_prior_texts:
+ * @self: a decider
+ *
+ * What tells how likely an option is anyhow.
+ *
+ * Returns: (transfer none) (nullable) (array zero-terminated=1): the texts, or
+ *   %NULL when it is one that says nothing
+ *
+ * Since: 0.1
+ */
+const char *const *
+runnel_decider_get_prior_texts (RunnelDecider *self)
+{
+  g_return_val_if_fail (IS_MADE (self), NULL);
+  return (const char *const *) self->prior_texts;
+}
+
 /**
  * runnel_decider_set_length_exponent:
  * @self: a decider
@@ -434,26 +497,47 @@ ensure_static (Prepared *prepared, RunnelOptionRows *rows,
 
 /* ---- Without a head ------------------------------------------------------ */
 
+/* What the labels score behind @text, added to @sums. */
+static gboolean
+add_prior (RunnelDecider *self, Prepared *prepared, const char *text,
+           RunnelOptionRows *rows, double *scores, double *sums,
+           GError **error)
+{
+  g_autoptr (RunnelSequence) state = runnel_decider_read (self, text, -1,
+      FALSE, rows->cancellable, error);
+
+  if (state == NULL || !runnel_label_rows_score (self->layout, rows, state,
+          prepared->turn, prepared->fixed, scores, error))
+    return FALSE;
+  rows->rows += runnel_sequence_get_length (state);
+  for (guint i = 0; i < prepared->turn->n; i++)
+    sums[i] += scores[i];
+  return TRUE;
+}
+
+/* The mean over the texts. */
 static gboolean
 find_priors (RunnelDecider *self, Prepared *prepared, GCancellable *cancellable,
              RunnelDecisionCost *cost, GError **error)
 {
+  static const char *const content_free[] = { CONTENT_FREE, NULL };
+  const char *const *texts = self->prior_texts ?
+      (const char *const *) self->prior_texts : content_free;
   RunnelOptionRows rows = { .engine = self->engine,
     .cancellable = cancellable };
-  g_autoptr (RunnelSequence) state = NULL;
-  g_autofree double *priors = NULL;
+  guint n = prepared->turn->n, n_texts = g_strv_length ((char **) texts);
+  g_autofree double *priors = NULL, *scores = NULL;
 
   if (prepared->priors != NULL)
     return TRUE;
-  state = runnel_decider_read (self, CONTENT_FREE, -1, FALSE, cancellable,
-      error);
-  if (state == NULL)
-    return FALSE;
-  priors = g_new (double, prepared->turn->n);
-  if (!runnel_label_rows_score (self->layout, &rows, state, prepared->turn,
-          prepared->fixed, priors, error))
-    return FALSE;
-  cost->prior_rows += rows.rows + runnel_sequence_get_length (state);
+  priors = g_new0 (double, n);
+  scores = g_new (double, n);
+  for (guint i = 0; i < n_texts; i++)
+    if (!add_prior (self, prepared, texts[i], &rows, scores, priors, error))
+      return FALSE;
+  for (guint i = 0; i < n; i++)
+    priors[i] /= n_texts;
+  cost->prior_rows += rows.rows;
   prepared->priors = g_steal_pointer (&priors);
   return TRUE;
 }

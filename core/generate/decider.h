@@ -68,6 +68,11 @@ RUNNEL_API RunnelDecisionLayout runnel_decider_get_layout (RunnelDecider *self);
 RUNNEL_API void runnel_decider_set_use_prior (RunnelDecider *self,
                                               gboolean use_prior);
 RUNNEL_API gboolean runnel_decider_get_use_prior (RunnelDecider *self);
+RUNNEL_API void
+runnel_decider_set_prior_texts (RunnelDecider *self,
+                                const char *const *texts);
+RUNNEL_API const char *const *
+runnel_decider_get_prior_texts (RunnelDecider *self);
 RUNNEL_API void runnel_decider_set_length_exponent (RunnelDecider *self,
                                                     double exponent);
 RUNNEL_API double runnel_decider_get_length_exponent (RunnelDecider *self);

@@ -15,6 +15,7 @@
 
 static char *instructions, *options_text, *options_path, *questions_path;
 static char *type_name, *layout_name, *head_path, *evaluate_path;
+static char *prior_path;
 static gboolean no_prior;
 static int limit;
 static double temperature;
@@ -36,6 +37,9 @@ static const GOptionEntry entries[] = {
     "shown|hidden|static" },
   { "no-prior", 0, 0, G_OPTION_ARG_NONE, &no_prior,
     "Do not compare with a text that says nothing: half the work", NULL },
+  { "prior-texts", 0, 0, G_OPTION_ARG_FILENAME, &prior_path,
+    "Compare with the mean over texts like those to be decided, one a line, "
+    "and not with a text that says nothing", "FILE" },
   { "length-exponent", 0, 0, G_OPTION_ARG_DOUBLE, &length_exponent,
     "Divide a log-likelihood by the option's tokens to this power, 0 to 2 "
     "(default: 0.5)", "E" },
@@ -219,6 +223,23 @@ make_decider (RunnelEngine *engine, GError **error)
 }
 
 static gboolean
+read_prior_texts (RunnelDecider *decider, GError **error)
+{
+  g_autofree char *text = NULL;
+  g_auto (GStrv) lines = NULL;
+  gsize length;
+
+  if (prior_path == NULL)
+    return TRUE;
+  text = input_read_file (prior_path, &length, error);
+  if (text == NULL)
+    return FALSE;
+  lines = g_strsplit (text, "\n", -1);
+  runnel_decider_set_prior_texts (decider, (const char *const *) lines);
+  return TRUE;
+}
+
+static gboolean
 set_up (RunnelDecider *decider, GError **error)
 {
   int layout = runnel_decider_get_layout (decider);
@@ -243,7 +264,7 @@ set_up (RunnelDecider *decider, GError **error)
   runnel_decider_set_use_prior (decider, !no_prior);
   for (guint i = 0; temperature > 0 && i <= RUNNEL_QUESTION_TYPE_SCORE; i++)
     runnel_decider_set_temperature (decider, i, temperature);
-  return TRUE;
+  return read_prior_texts (decider, error);
 }
 
 /* A line end at the end of a file or of a terminal's input is not part of

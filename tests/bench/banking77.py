@@ -6,14 +6,19 @@
 test set of Banking77 (Casanueva et al. 2020, CC BY 4.0), 3,080 messages to a
 bank and 77 intents, by `runnel decide --evaluate`, beside what others report.
 Run by `./dev bench banking77 FOLDER`, where FOLDER holds banking77-test.csv or
-the test.csv of the published data; options for `runnel decide` may follow."""
+the test.csv of the published data, and the set for training beside it; options
+for `runnel decide` may follow. Some texts of the set for training, without
+their labels, tell what options score anyhow; nothing else of it is used."""
 
 import argparse
+import csv
 import json
 import pathlib
+import random
 import subprocess
+import tempfile
 
-FILES = ["banking77-test.csv", "test.csv"]
+FILES = ["banking77-{}.csv", "{}.csv"]
 
 # Zero-shot, by their own reports; none was measured here.
 PUBLISHED = [
@@ -29,16 +34,35 @@ PUBLISHED = [
 ]
 
 
-def find_set(folder):
-    for name in FILES:
-        if (folder / name).is_file():
-            return folder / name
-    raise SystemExit(f"{folder}: neither of {', '.join(FILES)} is there")
+def find_set(folder, part):
+    paths = [folder / name.format(part) for name in FILES]
+    for path in paths:
+        if path.is_file():
+            return path
+    raise SystemExit(f"none of {', '.join(map(str, paths))} is there")
+
+
+def draw_texts(path, n, seed):
+    """Some texts of a set, one a line."""
+    with open(path, encoding="utf-8", newline="") as file:
+        texts = [" ".join(row[0].split()) for row in list(csv.reader(file))[1:]]
+    return random.Random(seed).sample(texts, min(n, len(texts)))
 
 
 def evaluate(arguments, path):
+    if arguments.prior_texts == 0:
+        return run(arguments, path, [])
+    texts = draw_texts(find_set(arguments.folder, "train"),
+                       arguments.prior_texts, arguments.seed)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+        file.write("\n".join(texts))
+        file.flush()
+        return run(arguments, path, ["--prior-texts", file.name])
+
+
+def run(arguments, path, more):
     command = [arguments.runnel, "decide", "--evaluate", str(path), "--json",
-               "--seed", str(arguments.seed), *arguments.options]
+               "--seed", str(arguments.seed), *more, *arguments.options]
     if arguments.limit:
         command += ["--limit", str(arguments.limit)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8",
@@ -53,6 +77,9 @@ def report(result):
     print(f"accuracy   {100 * result['accuracy']:.2f} % (95 % between "
           f"{100 * low:.2f} and {100 * high:.2f}), {result['n_right']} of "
           f"{result['n']} right, {result['options']} options")
+    print(f"prior      of {result['prior_texts']} unlabelled texts of the set "
+          "for training" if result["prior_texts"] else
+          "prior      of a text that says nothing")
     print(f"ECE        {result['ece']:.4f} in {len(result['bins'])} bins, "
           f"NLL {result['nll']:.4f} nats, Brier {result['brier']:.4f}")
     print(f"speed      {result['decisions_per_second']:.2f} decisions/s")
@@ -97,10 +124,14 @@ def main():
     parser.add_argument("--limit", type=int, default=0,
                         help="only so many texts, drawn with --seed")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--prior-texts", type=int, default=64, metavar="N",
+                        help="unlabelled texts for the prior; 0: a text that "
+                        "says nothing (default: %(default)s)")
     arguments, arguments.options = parser.parse_known_args()
-    if arguments.limit < 0:
-        parser.error(f"--limit: {arguments.limit} is no number of texts")
-    result = evaluate(arguments, find_set(arguments.folder))
+    if min(arguments.limit, arguments.prior_texts) < 0:
+        parser.error("--limit and --prior-texts are numbers of texts")
+    result = evaluate(arguments, find_set(arguments.folder, "test"))
+    result["prior_texts"] = arguments.prior_texts
     report(result)
     # What part of the set says is not kept beside what all of it does.
     name = f"banking77-{arguments.limit}" if arguments.limit else "banking77"

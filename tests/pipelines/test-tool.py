@@ -638,6 +638,12 @@ def test_decide ():
                            stdin='Where is my card?'))['decision']
     assert again['probabilities'] == decision['probabilities']
     assert again['choice'] == decision['choice']
+    # Compared with itself, a text says nothing.
+    with open (path, 'w') as file:
+        file.write ('Where is my card?\n\n')
+    equal = answers (good (*ask, '-o', 'bill,card', '--json', '--prior-texts',
+                           path, stdin='Where is my card?'))['decision']
+    assert equal['probabilities'] == {'bill': 0.5, 'card': 0.5}
     lines = good (*ask, '-o', 'bill,card,fraud',
                   stdin='Where is my card?').splitlines ()
     assert lines[0].split ()[1] == decision['choice']
@@ -758,6 +764,7 @@ def test_decide_evaluate ():
         file.write ('text,label\nonly text\n')
     bad (1, *options, says='record 2')
     bad (2, *options, '-n', '-1', says='--limit')
+    bad (1, *options, '--prior-texts', '/no/such', says='/no/such')
 
 
 def test_bench_decide ():

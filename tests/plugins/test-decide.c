@@ -139,6 +139,24 @@ test_engine (void)
   g_assert_cmpstr (scalar, ==, expected);
 }
 
+/* Compared with itself, a text says nothing: all options are equal. */
+static void
+test_prior_location (void)
+{
+  g_autofree char *path = g_build_filename (g_get_tmp_dir (),
+      "runnel-prior-XXXXXX", NULL);
+  g_autofree char *launch = NULL, *json = NULL;
+
+  close (g_mkstemp (path));
+  g_assert_true (g_file_set_contents (path, "where is my card?\n", -1, NULL));
+  launch = g_strdup_printf ("%s ! lmdecide prior-location=%s "
+      "instructions=\"What is it?\" options=\"<bill,card>\" ! %s", STATE, path,
+      SINK);
+  json = decide (launch, NULL);
+  g_unlink (path);
+  g_assert_nonnull (strstr (json, "{\"bill\":0.5,\"card\":0.5}"));
+}
+
 /* Options before the states: the second one finds them read. */
 static void
 test_static (void)
@@ -173,6 +191,8 @@ test_bad_properties (void)
     { "instructions=x options=\"<a,a>\"", "twice" },
     { "instructions=x options=\"<a,\\\"\\\">\"", "empty" },
     { "location=/does/not/exist", "/does/not/exist" },
+    { "instructions=x options=\"<a,b>\" prior-location=/does/not/exist",
+      "/does/not/exist" },
     { "questions=\"[]\"", "questions" },
   };
 
@@ -244,6 +264,7 @@ main (int argc, char **argv)
   g_test_add_func ("/decide/generation-prompt", test_generation_prompt);
   g_test_add_func ("/decide/shared", test_shared);
   g_test_add_func ("/decide/engine", test_engine);
+  g_test_add_func ("/decide/prior-location", test_prior_location);
   g_test_add_func ("/decide/static", test_static);
   g_test_add_func ("/decide/bad-properties", test_bad_properties);
   g_test_add_func ("/decide/report", test_report);

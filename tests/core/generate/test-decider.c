@@ -228,6 +228,47 @@ test_definition (DecisionFixture *f, gconstpointer data)
   }
 }
 
+/* The prior is the mean over the texts: of one text twice it is that of the
+ * text, and behind that text all options are equal then. */
+static void
+test_prior_texts (DecisionFixture *f, gconstpointer data)
+{
+  static const char *const once[] = { DECISION_TEXT, NULL };
+  static const char *const twice[] = { DECISION_TEXT, "", DECISION_TEXT, NULL };
+  static const char *const nothing[] = { "", NULL };
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_HIDDEN);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
+  g_autoptr (GPtrArray) questions = one_question (labels);
+  g_autoptr (RunnelDecisions) first
+      = decision_decide (decider, state, questions);
+  g_autoptr (RunnelDecisions) again = NULL;
+  const char *const *const texts[] = { once, twice };
+  RunnelDecisionCost cost, cost_again;
+
+  for (guint k = 0; k < G_N_ELEMENTS (texts); k++) {
+    g_autoptr (RunnelDecisions) equal = NULL;
+
+    runnel_decider_set_prior_texts (decider, texts[k]);
+    equal = decision_decide (decider, state, questions);
+    for (guint i = 0; i < N_LABELS; i++)
+      g_assert_cmpfloat (runnel_decision_get_probability
+          (runnel_decisions_get (equal, 0), i), ==, 1.0 / N_LABELS);
+    runnel_decisions_get_cost (equal, &cost_again);
+    runnel_decisions_get_cost (first, &cost);
+    g_assert_cmpuint (cost_again.prior_rows, >, cost.prior_rows * (k + 1));
+  }
+  g_assert_cmpuint (
+      g_strv_length ((char **) runnel_decider_get_prior_texts (decider)), ==,
+      2);
+  runnel_decider_set_prior_texts (decider, nothing);
+  g_assert_null (runnel_decider_get_prior_texts (decider));
+  again = decision_decide (decider, state, questions);
+  decision_assert_same (runnel_decisions_get (first, 0),
+      runnel_decisions_get (again, 0));
+}
+
 /* Two states are told apart, the prior and the length count. */
 static void
 test_settings (DecisionFixture *f, gconstpointer data)
@@ -492,6 +533,7 @@ main (int argc, char **argv)
   ADD ("several", test_several);
   ADD ("definition", test_definition);
   ADD ("static", test_static);
+  ADD ("prior-texts", test_prior_texts);
   ADD ("settings", test_settings);
   ADD ("types", test_types);
   ADD ("too-long", test_too_long);
