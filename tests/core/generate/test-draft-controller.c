@@ -151,8 +151,8 @@ test_recall (void)
   g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), >=, 4);
 }
 
-/* Another program that runs while a drafter is asked for the first time does not
- * end drafting. */
+/* Another program that runs while a drafter is asked for the first time does
+ * not end drafting. */
 static void
 test_disturbed_proposal (void)
 {
