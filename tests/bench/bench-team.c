@@ -81,10 +81,10 @@ bench_loops (unsigned n_threads, size_t n_items, RunnelTeamFunc func)
   runnel_team_unlock (team);
   runnel_team_free (team);
   qsort (times, SAMPLES, sizeof (double), compare_doubles);
-  printf ("%u threads, %3zu items%s  %8.0f ns a loop (%.0f - %.0f, best %.0f)\n",
-      n_threads, n_items, func == meet ? ", all meet" : "          ",
-      times[SAMPLES / 2], times[SAMPLES / 4], times[SAMPLES * 3 / 4],
-      times[0]);
+  printf ("%u threads, %3zu items%s  %8.0f ns a loop (%.0f - %.0f, "
+      "best %.0f)\n", n_threads, n_items,
+      func == meet ? ", all meet" : "          ", times[SAMPLES / 2],
+      times[SAMPLES / 4], times[SAMPLES * 3 / 4], times[0]);
 }
 
 int
