@@ -36,8 +36,8 @@ runnel_moments_clear (RunnelMoments *self)
 /* Columns whose sums stay in the cache while all rows go by. */
 #define STRIP 32
 
-/* The sums of the columns from @first to @end, in a block of @n columns, of four
- * rows: so a sum is loaded and stored a fourth as often. */
+/* The sums of the columns from @first to @end, in a block of @n columns, of
+ * four rows: so a sum is loaded and stored a fourth as often. */
 static void
 add_products (float *sums, guint block, const float *rows, gsize stride,
               guint first, guint end, guint n)

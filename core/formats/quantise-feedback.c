@@ -147,6 +147,8 @@ begin_group (Block *block, int first)
 
 /* ---- Round by round ------------------------------------------------------ */
 
+static const float ones[MAX_GROUP] = { [0 ... MAX_GROUP - 1] = 1 };
+
 /* What is the same for all rows of a group. */
 typedef struct {
   int first, n;
@@ -186,41 +188,38 @@ static void
 fit_scale (const Block *block, const Square *square, Row *row, Scale *scale,
            float changes[MAX_GROUP])
 {
-  static const float ones[MAX_GROUP] = { [0 ... MAX_GROUP - 1] = 1 };
   const float *codes = row->codes + square->first;
+  const double ones_ones = square->ones_ones;
   float *slope = row->slope + square->first;
   float of_codes[MAX_GROUP];
-  double along_q = dot (slope, codes, square->n), along_1, qq, q1, across;
-  double d = 0, m = 0;
+  double along_q = dot (slope, codes, square->n), along_1 = 0;
+  double qq, q1 = 0, d, m = 0;
   Scale next = *scale;
 
   multiply (block, square, codes, of_codes);
   qq = dot (of_codes, codes, square->n);
   if (!(qq > 0))
     return;
+  d = along_q / qq;
   if (block->form.offset) {
+    double across;
+
     along_1 = dot (slope, ones, square->n);
     q1 = dot (of_codes, ones, square->n);
-    across = qq * square->ones_ones - q1 * q1;
-    if (across > 1e-6 * qq * square->ones_ones)
-      d = (along_q * square->ones_ones - along_1 * q1) / across;
-    next.d = runnel_quantise_round_to_half (scale->d + (float) d);
-    d = (double) next.d - scale->d;
-    m = (along_1 - d * q1) / square->ones_ones;
+    across = qq * ones_ones - q1 * q1;
+    d = across > 1e-6 * qq * ones_ones
+        ? (along_q * ones_ones - along_1 * q1) / across : 0;
+  }
+  next.d = runnel_quantise_round_to_half (scale->d + (float) d);
+  d = (double) next.d - scale->d;
+  if (block->form.offset) {
+    m = (along_1 - d * q1) / ones_ones;
     next.m = runnel_quantise_round_to_half (scale->m + (float) m);
     m = (double) next.m - scale->m;
-    /* What it changes, halved; rounding may have made it worse. */
-    if (!(d * along_q + m * along_1
-            > 0.5 * (d * d * qq + 2 * d * m * q1
-                + m * m * square->ones_ones)))
-      return;
-  } else {
-    next.d = runnel_quantise_round_to_half (scale->d + (float) (along_q / qq));
-    d = (double) next.d - scale->d;
-    if (!(d * along_q > 0.5 * d * d * qq))
-      return;
   }
-  if (next.d == 0)
+  /* Rounding may have made it worse. */
+  if (next.d == 0 || !(d * along_q + m * along_1
+          > 0.5 * (d * d * qq + 2 * d * m * q1 + m * m * ones_ones)))
     return;
   *scale = next;
   for (int c = 0; c < square->n; c++) {
@@ -258,7 +257,6 @@ choose_codes (const Block *block, const Square *square,
 static void
 improve_group (Block *block, const RunnelQuantiseGroup *limits, int first)
 {
-  static const float ones[MAX_GROUP] = { [0 ... MAX_GROUP - 1] = 1 };
   Square square = { .first = first, .n = get_width (block, first) };
 
   multiply (block, &square, ones, square.of_ones);

@@ -61,8 +61,8 @@ solve (const Group *group, Fit *fit)
 
     if (across > 1e-6 * group->sum_weight * fit->qq)
       fit->d = runnel_quantise_round_to_half ((float) (along / across));
-    fit->m = runnel_quantise_round_to_half ((float) ((group->sum_x - fit->d * fit->q)
-        / group->sum_weight));
+    fit->m = runnel_quantise_round_to_half (
+        (float) ((group->sum_x - fit->d * fit->q) / group->sum_weight));
   } else if (fit->qq > 0) {
     fit->d = runnel_quantise_round_to_half ((float) (fit->qx / fit->qq));
   }
@@ -72,7 +72,8 @@ solve (const Group *group, Fit *fit)
 static Fit
 begin (const Group *group, float d, float m)
 {
-  Fit fit = { .d = runnel_quantise_round_to_half (d), .m = runnel_quantise_round_to_half (m) };
+  Fit fit = { .d = runnel_quantise_round_to_half (d),
+    .m = runnel_quantise_round_to_half (m) };
 
   /* Better the smallest step than none. */
   if (fit.d == 0 && d != 0)
@@ -130,7 +131,8 @@ match_offset (const Group *group, float d, float start, int n_steps, Fit *fit)
 
   for (int shift = 0; shift <= n_codes - n_steps; shift++) {
     fit->d = d;
-    fit->m = runnel_quantise_round_to_half (start - d * (group->lowest + (float) shift));
+    fit->m = runnel_quantise_round_to_half (
+        start - d * (group->lowest + (float) shift));
     measure (group, fit);
     if (fit->error == 0)
       return true;
