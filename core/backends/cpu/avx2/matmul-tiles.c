@@ -28,7 +28,7 @@
 /* What waits in memory while registers hold sums that are used more often. */
 #define IN_MEMORY(v) __asm__ ("" : "+m" (v))
 
-/* Rows of x from one group of 32 columns on. The i-th row is i · odd[0] bytes
+/* Rows of x at one group of 32 columns. The i-th row is i · odd[0] bytes
  * on, made from odd[] = 1, 3, 5, 7 rows by doubling as an address can have
  * it; its codes are eight times as far. */
 typedef struct {
@@ -41,10 +41,10 @@ typedef struct {
 } Rows;
 
 ALWAYS_INLINE Rows
-take_rows (const RunnelRows *x, uint32_t row, uint32_t group)
+take_rows (const RunnelRows *x, uint32_t row)
 {
   size_t groups = runnel_n_groups (x->columns);
-  size_t at = row * groups + group;
+  size_t at = row * groups;
   Rows rows = {
     .q = x->q + at * RUNNEL_GROUP,
     .scale = (const char *) (x->scale + at),
@@ -267,7 +267,7 @@ multiply_rows (const RunnelMatrix *w, const RunnelRows *x, uint32_t first,
   __m256 acc[AT_ONCE];
 
   multiply_tile (w->data + t * w->stride, runnel_n_groups (w->columns),
-      take_rows (x, first, 0), n, form, acc);
+      take_rows (x, first), n, form, acc);
 #pragma GCC unroll 8
   for (int i = 0; i < n; i++)
     store_tile (acc[i], w, t * RUNNEL_TILE_ROWS, bias,
@@ -345,7 +345,8 @@ unpack_tile (const uint8_t *p, uint32_t first, uint32_t n, RunnelTileForm form,
 
 /* Sums of 32 columns, half of them in either half of a lane. */
 ALWAYS_INLINE void
-sum_panel (const __m256i codes[8][PANEL_TILES], const Rows *rows, int n,
+sum_panel (const __m256i codes[8][PANEL_TILES],
+    const int8_t *const q[PANEL_ROWS], int n,
     __m256i sums[PANEL_ROWS][PANEL_TILES])
 {
 #pragma GCC unroll 8
@@ -354,36 +355,47 @@ sum_panel (const __m256i codes[8][PANEL_TILES], const Rows *rows, int n,
 
 #pragma GCC unroll 4
     for (int i = 0; i < n; i++) {
-      __m256i x = load_codes (rows, i, 4 * v);
+      __m256i x = broadcast_4_bytes (q[i] + 4 * v);
+      __m256i a = _mm256_maddubs_epi16 (c0, x);
+      __m256i b = _mm256_maddubs_epi16 (c1, x);
 
-      sums[i][0] = add_products (v == 0, sums[i][0], c0, x);
-      sums[i][1] = add_products (v == 0, sums[i][1], c1, x);
+      sums[i][0] = v == 0 ? a : _mm256_add_epi16 (sums[i][0], a);
+      sums[i][1] = v == 0 ? b : _mm256_add_epi16 (sums[i][1], b);
+      __asm__ ("" : : "x" (sums[i][0]), "x" (sums[i][1]));    /* in order */
     }
   }
 }
 
-/* Panel times n rows, which the next ones follow in memory; `ahead`, if not
- * NULL, is what will be unpacked next, a line of a cache for every group. */
+/* Panel, which begins with the first-th 32 columns, times n rows of x from
+ * the row-th on, which the next ones follow in memory; `ahead`, if not NULL,
+ * is what will be unpacked next, a line of a cache for every group. (A
+ * pointer for every row is faster here, by 7 %, than offsets of rows.) */
 ALWAYS_INLINE void
-multiply_panel (const Panel *panel, uint32_t groups, Rows rows, int n,
-    const uint8_t *ahead, RunnelTileForm form,
-    __m256 acc[PANEL_ROWS][PANEL_TILES])
+multiply_panel (const Panel *panel, uint32_t first, uint32_t groups,
+    const RunnelRows *x, uint32_t row, int n, const uint8_t *ahead,
+    RunnelTileForm form, __m256 acc[PANEL_ROWS][PANEL_TILES])
 {
+  const size_t row_groups = runnel_n_groups (x->columns);
+  const int8_t *q[PANEL_ROWS];
+  size_t at[PANEL_ROWS];
+
+#pragma GCC unroll 4
+  for (int i = 0; i < n; i++) {
+    at[i] = (row + (uint32_t) i) * row_groups + first;
+    q[i] = x->q + at[i] * RUNNEL_GROUP;
+  }
   for (uint32_t g = 0; g < groups; g++) {
     __m256i sums[PANEL_ROWS][PANEL_TILES];
 
-    hold_rows (&rows, n + 1, form);
-#pragma GCC unroll 4
-    for (int i = 0; i < n; i++)
-      _mm_prefetch ((const char *) rows.q + row_offset (rows.odd_codes, i)
-          + 4 * rows.odd_codes[0], _MM_HINT_T0);
     if (ahead != NULL)
       _mm_prefetch ((const char *) ahead + 64 * g, _MM_HINT_T1);
-    sum_panel (panel->codes[g], &rows, n, sums);
+    sum_panel (panel->codes[g], q, n, sums);
 #pragma GCC unroll 4
     for (int i = 0; i < n; i++) {
-      __m256 scale = load_float (rows.scale, &rows, i);
-      __m256 moment = load_float (rows.moment, &rows, i);
+      __m256 scale = _mm256_set1_ps (x->scale[at[i]]);
+      __m256 moment = _mm256_set1_ps (x->moment[at[i]]);
+      __m256i origin = _mm256_slli_epi32 (_mm256_set1_epi32 (x->sum[at[i]]),
+          3);
 
 #pragma GCC unroll 2
       for (int t = 0; t < PANEL_TILES; t++) {
@@ -391,12 +403,15 @@ multiply_panel (const Panel *panel, uint32_t groups, Rows rows, int n,
             = _mm256_madd_epi16 (sums[i][t], _mm256_set1_epi16 (1));
 
         if (form.origin == 8)
-          isum = _mm256_sub_epi32 (isum, load_origin (&rows, i));
+          isum = _mm256_sub_epi32 (isum, origin);
         acc[i][t] = add_group (acc[i][t], panel->d[g][t], panel->m[g][t],
             isum, scale, moment, form.offset);
       }
+      _mm_prefetch ((const char *) q[i]
+          + PANEL_ROWS * row_groups * RUNNEL_GROUP, _MM_HINT_T0);
+      q[i] += RUNNEL_GROUP;
+      at[i]++;
     }
-    next_group (&rows);
   }
 }
 
@@ -430,8 +445,7 @@ add_panel (const RunnelMatrix *w, const Panel *panel, Place at,
       acc[i][t] = at.group == 0 ? _mm256_setzero_ps ()
           : lanes_load (y + i * y_stride + row + t * RUNNEL_TILE_ROWS);
   }
-  multiply_panel (panel, at.n_groups, take_rows (x, first, at.group), n, ahead,
-      form, acc);
+  multiply_panel (panel, at.group, at.n_groups, x, first, n, ahead, form, acc);
 #pragma GCC unroll 4
   for (int i = 0; i < n; i++, y += y_stride) {
 #pragma GCC unroll 2
