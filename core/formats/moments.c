@@ -24,6 +24,7 @@ runnel_moments_init (RunnelMoments *self, guint columns)
 {
   self->columns = columns;
   self->block = MIN (columns, RUNNEL_QUANTISE_BLOCK);
+  self->n_rows = 0;
   self->sums = g_new0 (float, count_values (self));
 }
 
@@ -59,6 +60,7 @@ runnel_moments_add (RunnelMoments *self, float *rows, guint n_rows)
   const gsize stride = self->columns;
 
   memset (rows + n_rows * stride, 0, 3 * stride * sizeof (float));
+  self->n_rows += n_rows;
   for (guint c = 0; c < self->columns; c += self->block) {
     const guint n = MIN (self->block, self->columns - c);
 
@@ -115,10 +117,11 @@ invert (const double *c, double *inverse, guint n)
 }
 
 /* H of a block, and U of U'·U = H^-1 with H = C'·C: U is C^-1 turned over. The
- * mean moment becomes one. */
+ * mean moment becomes one. Moments of two columns count for @trust: few rows
+ * tell how large inputs are, but not how they hang together. */
 static void
-work_out (const float *sums, guint n, guint stride, float *moments,
-          float *factors)
+work_out (const float *sums, guint n, guint stride, double trust,
+          float *moments, float *factors)
 {
   g_autofree double *h = g_new (double, (gsize) n * n);
   g_autofree double *inverse = g_new (double, (gsize) n * n);
@@ -129,7 +132,8 @@ work_out (const float *sums, guint n, guint stride, float *moments,
   for (guint i = 0; i < n; i++) {
     for (guint k = 0; k <= i; k++)
       h[(gsize) i * n + k]
-          = mean > 0 ? sums[(gsize) k * stride + i] / mean : 0;
+          = mean > 0 ? sums[(gsize) k * stride + i] / mean
+              * (k < i ? trust : 1) : 0;
     h[(gsize) i * n + i] += mean > 0 ? DAMPING : 1;
     for (guint k = 0; k <= i; k++)
       moments[(gsize) i * stride + k] = moments[(gsize) k * stride + i]
@@ -149,10 +153,12 @@ runnel_moments_make_feedback (const RunnelMoments *self,
 {
   float *moments = g_new0 (float, count_values (self));
   float *factors = g_new0 (float, count_values (self));
+  const double trust
+      = (double) self->n_rows / (double) (self->n_rows + self->block);
 
   for (guint c = 0; c < self->columns; c += self->block)
     work_out (self->sums + (gsize) c * self->block,
-        MIN (self->block, self->columns - c), self->block,
+        MIN (self->block, self->columns - c), self->block, trust,
         moments + (gsize) c * self->block, factors + (gsize) c * self->block);
   runnel_feedback_clear (ret_feedback);
   ret_feedback->block = self->block;

@@ -16,6 +16,7 @@ G_BEGIN_DECLS
 typedef struct {
   guint columns;
   guint block;                /* columns of a block, all or 1,024 */
+  guint64 n_rows;             /* seen */
   float *sums;                /* [blocks][block][block] */
 } RunnelMoments;
 

@@ -287,9 +287,10 @@ check_inverse (const RunnelMoments *moments, const RunnelFeedback *feedback)
       double product = 0;
 
       for (guint l = 0; l < block; l++) {
-        double moment = moments->sums[MIN (k, l) * block + MAX (k, l)] / mean
-            + (k == l ? 0.01 : 0);
+        double moment = moments->sums[MIN (k, l) * block + MAX (k, l)] / mean;
 
+        moment = k == l ? moment + 0.01
+            : moment * N_INPUTS / (N_INPUTS + block);
         g_assert_cmpfloat (fabs (feedback->moments[k * block + l] - moment), <,
             1e-5 * (1 + fabs (moment)));
         product += column[l] * moment;
@@ -338,7 +339,7 @@ test_feedback (void)
       together += get_output_error (some[t], tile, r, exact + r * WIDE);
     g_test_message ("%08x: output error %.3g of %.3g", some[t], together,
         alone);
-    g_assert_cmpfloat (together, <, 0.2 * alone);
+    g_assert_cmpfloat (together, <, 0.4 * alone);
     g_assert_cmpfloat (get_output_error (some[t], tile, 7,
             exact + 7 * WIDE), >, 0);
   }
