@@ -35,6 +35,9 @@ struct _RunnelDflashDrafter {
 G_DEFINE_FINAL_TYPE (RunnelDflashDrafter, runnel_dflash_drafter,
                      RUNNEL_TYPE_DRAFTER)
 
+/* Bindings can make an object without its constructor: nothing is in it. */
+#define IS_MADE(self) (RUNNEL_IS_DFLASH_DRAFTER (self) && (self)->model != NULL)
+
 #define TYPE_DFLASH_STATE (dflash_state_get_type ())
 G_DECLARE_FINAL_TYPE (DflashState, dflash_state, DFLASH, STATE,
                       RunnelDraftState)
@@ -247,11 +250,13 @@ get_hyperparameters (RunnelModel *model)
 
 /**
  * runnel_dflash_drafter_new:
- * @draft: a model that is a DFlash draft: a GGUF file or a Hugging Face folder
+ * @draft: a model that is a DFlash draft: a GGUF file, a Hugging Face folder,
+ *   or a package of either
  * @error: return location
  *
  * A drafter that runs a draft model. Its weights are loaded when it is first
- * attached to a sequence, on the device of that one; embedding and output
+ * attached to a sequence, on the device of that one, if
+ * runnel_dflash_drafter_load() has not done so before; embedding and output
  * matrix are those of the sequence's model.
  *
  * Returns: (transfer full): the drafter, or %NULL with
@@ -313,7 +318,7 @@ runnel_dflash_drafter_load (RunnelDflashDrafter *self, RunnelBackend *backend,
 {
   g_autoptr (RunnelWeights) weights = NULL;
 
-  g_return_val_if_fail (RUNNEL_IS_DFLASH_DRAFTER (self), FALSE);
+  g_return_val_if_fail (IS_MADE (self), FALSE);
   g_return_val_if_fail (RUNNEL_IS_BACKEND (backend), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 

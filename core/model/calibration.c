@@ -225,13 +225,13 @@ runnel_calibration_feed (RunnelCalibration *self, const gint32 *tokens,
                          gpointer user_data, GCancellable *cancellable,
                          GError **error)
 {
-  const gsize limit = runnel_model_get_context_length (
-      runnel_engine_get_model (self->engine));
-  const gsize window = MIN (WINDOW, limit);
+  gsize window;
 
   g_return_val_if_fail (IS_MADE (self), FALSE);
   g_return_val_if_fail (tokens != NULL || n_tokens == 0, FALSE);
 
+  window = MIN (WINDOW, runnel_model_get_context_length (
+          runnel_engine_get_model (self->engine)));
   self->known = G_MAXUINT;
   for (gsize done = 0; done < n_tokens; done += window) {
     if (progress != NULL)

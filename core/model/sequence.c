@@ -291,6 +291,8 @@ runnel_sequence_attach (RunnelSequence *self, RunnelDrafter *drafter,
 
   g_return_val_if_fail (runnel_sequence_is_made (self), FALSE);
   g_return_val_if_fail (RUNNEL_IS_DRAFTER (drafter), FALSE);
+  /* One that was made without its constructor has none. */
+  g_return_val_if_fail (runnel_drafter_get_id (drafter) != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   if (runnel_drafts_find (&self->drafts, runnel_drafter_get_id (drafter)))

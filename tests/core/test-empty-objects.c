@@ -107,6 +107,19 @@ test_decisions (void)
   g_test_assert_expected_messages ();
 }
 
+static void
+test_drafters (void)
+{
+  g_autoptr (RunnelDflashDrafter) drafter
+      = g_object_new (RUNNEL_TYPE_DFLASH_DRAFTER, NULL);
+  g_autoptr (RunnelBackend) backend = runnel_backend_get ("cpu", 1, NULL, NULL);
+
+  expect_refusals (1);
+  g_assert_false (runnel_dflash_drafter_load (drafter, backend, 0, NULL, NULL,
+      NULL, NULL));
+  g_test_assert_expected_messages ();
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -117,5 +130,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/empty-objects/text", test_text);
   g_test_add_func ("/empty-objects/generation", test_generation);
   g_test_add_func ("/empty-objects/decisions", test_decisions);
+  g_test_add_func ("/empty-objects/drafters", test_drafters);
   return g_test_run ();
 }
