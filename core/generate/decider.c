@@ -466,10 +466,15 @@ make_room (RunnelDecider *self, Prepared *prepared)
   if (own > budget)
     return FALSE;
   g_hash_table_iter_init (&iter, self->prepared);
-  while (others + own > budget && g_hash_table_iter_next (&iter, NULL, &value))
-    if (value != prepared)
-      g_clear_pointer (&((Prepared *) value)->fixed,
-          runnel_static_options_free);
+  while (others + own > budget
+         && g_hash_table_iter_next (&iter, NULL, &value)) {
+    Prepared *other = value;
+
+    if (other == prepared || other->fixed == NULL)
+      continue;
+    others -= runnel_sequence_get_kv_bytes (other->fixed->sequence);
+    g_clear_pointer (&other->fixed, runnel_static_options_free);
+  }
   return TRUE;
 }
 

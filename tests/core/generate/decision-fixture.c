@@ -100,6 +100,17 @@ decision_decide (RunnelDecider *decider, RunnelSequence *state,
   return decisions;
 }
 
+void
+decision_append_slowly (RunnelSequence *sequence, const gint32 *tokens,
+                        gsize n)
+{
+  g_autoptr (GError) error = NULL;
+
+  runnel_sequence_prefill (sequence, tokens, n, 1, FALSE, NULL, NULL, NULL,
+      NULL, &error);
+  g_assert_no_error (error);
+}
+
 int
 decision_find_label (RunnelQuestion *question, const char *label)
 {

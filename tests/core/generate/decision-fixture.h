@@ -33,6 +33,9 @@ RunnelSequence *decision_read (RunnelDecider *decider, const char *text,
                                gboolean use_cache);
 RunnelDecisions *decision_decide (RunnelDecider *decider,
                                   RunnelSequence *state, GPtrArray *questions);
+/* One token after the other. */
+void decision_append_slowly (RunnelSequence *sequence, const gint32 *tokens,
+                             gsize n);
 /* −1 when it is not there. */
 int decision_find_label (RunnelQuestion *question, const char *label);
 /* The same bits for every label, wherever it stands. */

@@ -15,6 +15,7 @@
 #include "error.h"
 #include "generate/decision-private.h"
 #include "generate/question-turn.h"
+#include "model/engine-private.h"
 
 static RunnelQuestion *
 make_choice (const char *id, const char *instructions,
@@ -151,16 +152,6 @@ score_slowly (RunnelSequence *prompt, const RunnelTokenRun *label)
   return sum;
 }
 
-static void
-append_slowly (RunnelSequence *sequence, const gint32 *tokens, gsize n)
-{
-  g_autoptr (GError) error = NULL;
-
-  runnel_sequence_prefill (sequence, tokens, n, 1, FALSE, NULL, NULL, NULL,
-      NULL, &error);
-  g_assert_no_error (error);
-}
-
 /* Where the state comes last it is read behind the options. */
 static RunnelSequence *
 ask_slowly (RunnelSequence *state, const RunnelQuestionTurn *turn,
@@ -174,10 +165,11 @@ ask_slowly (RunnelSequence *state, const RunnelQuestionTurn *turn,
   g_autoptr (GError) error = NULL;
   RunnelSequence *joined;
 
-  append_slowly (asked, turn->before.tokens, turn->before.n);
+  decision_append_slowly (asked, turn->before.tokens, turn->before.n);
   for (guint i = 0; i < turn->n; i++) {
     g_ptr_array_add (forks, runnel_sequence_fork (asked));
-    append_slowly (forks->pdata[i], turn->shown[i].tokens, turn->shown[i].n);
+    decision_append_slowly (forks->pdata[i], turn->shown[i].tokens,
+        turn->shown[i].n);
   }
   joined = layout == RUNNEL_DECISION_LAYOUT_HIDDEN ? g_object_ref (asked)
       : runnel_sequence_join ((RunnelSequence **) forks->pdata, forks->len,
@@ -187,12 +179,12 @@ ask_slowly (RunnelSequence *state, const RunnelQuestionTurn *turn,
     gsize n;
     const gint32 *tokens = runnel_sequence_get_tokens (state, &n);
 
-    append_slowly (joined, turn->closes.tokens, turn->closes.n);
-    append_slowly (joined, tokens, n);
-    append_slowly (joined, turn->replies.tokens, turn->replies.n);
+    decision_append_slowly (joined, turn->closes.tokens, turn->closes.n);
+    decision_append_slowly (joined, tokens, n);
+    decision_append_slowly (joined, turn->replies.tokens, turn->replies.n);
     return joined;
   }
-  append_slowly (joined, turn->after.tokens, turn->after.n);
+  decision_append_slowly (joined, turn->after.tokens, turn->after.n);
   return joined;
 }
 
@@ -376,6 +368,66 @@ test_static (DecisionFixture *f, gconstpointer data)
   runnel_engine_set_cache_budget (f->engine, budget);
 }
 
+/* The least budget that keeps the options of a question. */
+static guint64
+find_budget (DecisionFixture *f, RunnelSequence *state, GPtrArray *questions)
+{
+  gsize step = runnel_page_pool_page_bytes (runnel_engine_get_pool (f->engine));
+
+  for (guint64 budget = step;; budget += step) {
+    g_autoptr (RunnelDecider) decider
+        = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_STATIC);
+    g_autoptr (RunnelDecisions) first = NULL, second = NULL;
+    RunnelDecisionCost cost, again;
+
+    runnel_engine_set_cache_budget (f->engine, budget);
+    first = decision_decide (decider, state, questions);
+    second = decision_decide (decider, state, questions);
+    runnel_decisions_get_cost (first, &cost);
+    runnel_decisions_get_cost (second, &again);
+    if (again.rows < cost.rows)
+      return budget;
+  }
+}
+
+static guint64
+get_kv_bytes (DecisionFixture *f)
+{
+  RunnelEngineStats stats;
+
+  runnel_engine_get_stats (f->engine, &stats);
+  return stats.kv_bytes;
+}
+
+/* Where two questions have room, a third one takes the place of one. */
+static void
+test_static_budget (DecisionFixture *f, gconstpointer data)
+{
+  static const char *const instructions[] = { "Why 1?", "Why 2?", "Why 3?" };
+  g_autoptr (RunnelDecider) decider
+      = make_decider (f->engine, RUNNEL_DECISION_LAYOUT_STATIC);
+  g_autoptr (RunnelSequence) state
+      = decision_read (decider, DECISION_TEXT, FALSE);
+  guint64 default_budget = runnel_engine_get_cache_budget (f->engine);
+  guint64 budget = 0, before = get_kv_bytes (f), one = 0;
+
+  for (guint i = 0; i < G_N_ELEMENTS (instructions); i++) {
+    g_autoptr (GPtrArray) questions = decision_ask (
+        RUNNEL_QUESTION_TYPE_CHOICE, instructions[i], labels, N_LABELS);
+    g_autoptr (RunnelDecisions) decisions = NULL;
+
+    if (i == 0)
+      budget = find_budget (f, state, questions);
+    runnel_engine_set_cache_budget (f->engine, 2 * budget);
+    decisions = decision_decide (decider, state, questions);
+    if (i == 0)
+      one = get_kv_bytes (f) - before;
+  }
+  g_assert_cmpuint (one, >, 0);
+  g_assert_cmpuint (get_kv_bytes (f) - before, ==, 2 * one);
+  runnel_engine_set_cache_budget (f->engine, default_budget);
+}
+
 /* ---- What is wrong ------------------------------------------------------- */
 
 static void
@@ -533,6 +585,7 @@ main (int argc, char **argv)
   ADD ("several", test_several);
   ADD ("definition", test_definition);
   ADD ("static", test_static);
+  ADD ("static-budget", test_static_budget);
   ADD ("prior-texts", test_prior_texts);
   ADD ("settings", test_settings);
   ADD ("types", test_types);

@@ -72,17 +72,6 @@ decide (RunnelDecider *decider, GPtrArray *questions)
   return decision_decide (decider, state, questions);
 }
 
-/* One token after the other. */
-static void
-forward_slowly (RunnelSequence *sequence, const RunnelTokenRun *run)
-{
-  g_autoptr (GError) error = NULL;
-
-  runnel_sequence_prefill (sequence, run->tokens, run->n, 1, FALSE, NULL,
-      NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-}
-
 static void
 copy_hidden (RunnelSequence *sequence, float *row)
 {
@@ -96,14 +85,12 @@ new_sequence (DecisionFixture *f, const char *text)
   RunnelTokenizer *tokenizer = runnel_model_get_tokenizer (f->model, NULL);
   g_autoptr (GError) error = NULL;
   RunnelSequence *sequence = runnel_sequence_new (f->engine, 0, &error);
-  RunnelTokenRun run;
   gsize n;
+  g_autofree gint32 *tokens = runnel_tokenizer_encode (tokenizer, text, -1,
+      FALSE, &n, &error);
 
-  run.tokens = runnel_tokenizer_encode (tokenizer, text, -1, FALSE, &n,
-      &error);
-  run.n = n;
-  forward_slowly (sequence, &run);
-  runnel_token_run_clear (&run);
+  g_assert_no_error (error);
+  decision_append_slowly (sequence, tokens, n);
   return sequence;
 }
 
@@ -116,16 +103,17 @@ read_isolated_slowly (DecisionFixture *f, const RunnelHeadPrompt *prompt,
   g_autoptr (RunnelSequence) joined = NULL;
   g_autoptr (GError) error = NULL;
 
-  forward_slowly (asked, &prompt->before);
+  decision_append_slowly (asked, prompt->before.tokens, prompt->before.n);
   for (guint i = 0; i < prompt->n; i++) {
     g_ptr_array_add (forks, runnel_sequence_fork (asked));
-    forward_slowly (forks->pdata[i], &prompt->options[i]);
+    decision_append_slowly (forks->pdata[i], prompt->options[i].tokens,
+        prompt->options[i].n);
     copy_hidden (forks->pdata[i], hidden + i * H);
   }
   joined = runnel_sequence_join ((RunnelSequence **) forks->pdata, forks->len,
       runnel_sequence_get_length (asked), &error);
   g_assert_no_error (error);
-  forward_slowly (joined, &prompt->after);
+  decision_append_slowly (joined, prompt->after.tokens, prompt->after.n);
   copy_hidden (joined, hidden + prompt->n * H);
 }
 
@@ -135,12 +123,13 @@ read_decision2_slowly (DecisionFixture *f, const RunnelHeadPrompt *prompt,
 {
   g_autoptr (RunnelSequence) sequence = new_sequence (f, "");
 
-  forward_slowly (sequence, &prompt->before);
+  decision_append_slowly (sequence, prompt->before.tokens, prompt->before.n);
   for (guint i = 0; i < prompt->n; i++) {
-    forward_slowly (sequence, &prompt->options[i]);
+    decision_append_slowly (sequence, prompt->options[i].tokens,
+        prompt->options[i].n);
     copy_hidden (sequence, hidden + i * H);
   }
-  forward_slowly (sequence, &prompt->after);
+  decision_append_slowly (sequence, prompt->after.tokens, prompt->after.n);
   copy_hidden (sequence, hidden + prompt->n * H);
 }
 
