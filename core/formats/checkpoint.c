@@ -215,8 +215,8 @@ runnel_checkpoint_unref (RunnelCheckpoint *self)
 {
   if (!g_atomic_ref_count_dec (&self->ref_count))
     return;
-  g_clear_pointer (&self->gguf, runnel_gguf_unref);
-  g_clear_pointer (&self->safetensors, runnel_safetensors_unref);
+  g_clear_pointer (&self->gguf, runnel_gguf_free);
+  g_clear_pointer (&self->safetensors, runnel_safetensors_free);
   g_clear_pointer (&self->mnn, runnel_mnn_package_free);
   g_hash_table_unref (self->by_name);
   g_array_unref (self->tensors);

@@ -19,7 +19,6 @@ typedef struct {
 } RunnelGgufEntry;
 
 struct _RunnelGguf {
-  gatomicrefcount ref_count;
   RunnelMapping *mapping;
   guint version;
   gsize header_size;

@@ -448,7 +448,6 @@ runnel_gguf_new (RunnelMapping *mapping, GError **error)
   Reader reader = { self, runnel_mapping_name (mapping), data, data,
     data + runnel_mapping_size (mapping), error };
 
-  g_atomic_ref_count_init (&self->ref_count);
   self->mapping = runnel_mapping_ref (mapping);
   self->names = g_string_chunk_new (4096);
   self->entries = g_array_new (FALSE, FALSE, sizeof (RunnelGgufEntry));
@@ -467,18 +466,9 @@ runnel_gguf_open (const char *path, RunnelLoadMode mode, GError **error)
   return mapping != NULL ? runnel_gguf_new (mapping, error) : NULL;
 }
 
-RunnelGguf *
-runnel_gguf_ref (RunnelGguf *self)
-{
-  g_atomic_ref_count_inc (&self->ref_count);
-  return self;
-}
-
 void
-runnel_gguf_unref (RunnelGguf *self)
+runnel_gguf_free (RunnelGguf *self)
 {
-  if (!g_atomic_ref_count_dec (&self->ref_count))
-    return;
   g_hash_table_unref (self->by_name);
   g_array_unref (self->tensors);
   g_hash_table_unref (self->by_key);

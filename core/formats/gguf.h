@@ -25,9 +25,8 @@ typedef enum {
 RunnelGguf *runnel_gguf_open (const char *path, RunnelLoadMode mode,
                               GError **error);
 RunnelGguf *runnel_gguf_new (RunnelMapping *mapping, GError **error);
-RunnelGguf *runnel_gguf_ref (RunnelGguf *self);
-void runnel_gguf_unref (RunnelGguf *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelGguf, runnel_gguf_unref)
+void runnel_gguf_free (RunnelGguf *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelGguf, runnel_gguf_free)
 
 const char *runnel_gguf_name (const RunnelGguf *self);
 guint runnel_gguf_version (const RunnelGguf *self);

@@ -20,7 +20,6 @@ typedef struct {
 } Shard;
 
 struct _RunnelSafetensors {
-  gatomicrefcount ref_count;
   GArray *shards;           /* Shard */
   GStringChunk *names;
   GArray *tensors;          /* RunnelTensor */
@@ -401,7 +400,6 @@ safetensors_new (void)
 {
   RunnelSafetensors *self = g_new0 (RunnelSafetensors, 1);
 
-  g_atomic_ref_count_init (&self->ref_count);
   self->shards = g_array_new (FALSE, FALSE, sizeof (Shard));
   self->names = g_string_chunk_new (4096);
   self->tensors = g_array_new (FALSE, FALSE, sizeof (RunnelTensor));
@@ -454,18 +452,9 @@ runnel_safetensors_open (const char *path, RunnelLoadMode mode,
   return mapping != NULL ? runnel_safetensors_new (mapping, error) : NULL;
 }
 
-RunnelSafetensors *
-runnel_safetensors_ref (RunnelSafetensors *self)
-{
-  g_atomic_ref_count_inc (&self->ref_count);
-  return self;
-}
-
 void
-runnel_safetensors_unref (RunnelSafetensors *self)
+runnel_safetensors_free (RunnelSafetensors *self)
 {
-  if (!g_atomic_ref_count_dec (&self->ref_count))
-    return;
   g_hash_table_unref (self->unusable);
   g_hash_table_unref (self->by_name);
   g_array_unref (self->tensors);

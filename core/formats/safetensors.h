@@ -24,9 +24,8 @@ RunnelSafetensors *runnel_safetensors_open (const char *path,
                                             GError **error);
 RunnelSafetensors *runnel_safetensors_new (RunnelMapping *mapping,
                                            GError **error);
-RunnelSafetensors *runnel_safetensors_ref (RunnelSafetensors *self);
-void runnel_safetensors_unref (RunnelSafetensors *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelSafetensors, runnel_safetensors_unref)
+void runnel_safetensors_free (RunnelSafetensors *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelSafetensors, runnel_safetensors_free)
 
 gsize runnel_safetensors_n_tensors (const RunnelSafetensors *self);
 /* dims in our order: dims[0] is the last (fastest) axis of the file's shape. */

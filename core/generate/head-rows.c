@@ -48,9 +48,8 @@ runnel_head_rows_check_room (RunnelSequence *base,
 /* Behind a state: the options as forks, and the deciding token behind them
  * all; @hidden of the options is filled. */
 static RunnelSequence *
-read_isolated (RunnelDecisionHead *head, RunnelOptionRows *rows,
-               RunnelSequence *state, const RunnelHeadPrompt *prompt,
-               float *hidden, GError **error)
+read_isolated (RunnelOptionRows *rows, RunnelSequence *state,
+               const RunnelHeadPrompt *prompt, float *hidden, GError **error)
 {
   g_autoptr (RunnelSequence) asked = runnel_sequence_fork (state);
 
@@ -68,7 +67,7 @@ find_hidden (RunnelDecisionHead *head, RunnelOptionRows *rows,
 {
   g_autoptr (RunnelSequence) decides = fixed ?
       runnel_static_options_read (fixed, rows, state, error)
-      : read_isolated (head, rows, state, prompt, hidden, error);
+      : read_isolated (rows, state, prompt, hidden, error);
 
   if (decides == NULL || !runnel_option_rows_append (rows, decides,
           prompt->after.tokens, prompt->after.n, error))

@@ -89,21 +89,6 @@ runnel_stop_matcher_new (const char *const *stops, GError **error)
   return self;
 }
 
-RunnelStopMatcher *
-runnel_stop_matcher_copy (const RunnelStopMatcher *self)
-{
-  RunnelStopMatcher *copy = g_memdup2 (self, sizeof *self);
-
-  for (guint i = 0; i < copy->n_stops; i++) {
-    Stop *stop = &copy->stops[i];
-
-    stop->bytes = g_strdup (stop->bytes);
-    stop->fallback = g_memdup2 (stop->fallback,
-                                (stop->length + 1) * sizeof *stop->fallback);
-  }
-  return copy;
-}
-
 void
 runnel_stop_matcher_free (RunnelStopMatcher *self)
 {
@@ -190,16 +175,6 @@ runnel_stop_matcher_flush (RunnelStopMatcher *self, GString *out)
 {
   if (self->matched < 0)
     release (self, NULL, 0, 0, out);
-  self->n_held = 0;
-  for (guint i = 0; i < self->n_stops; i++)
-    self->stops[i].state = 0;
-}
-
-void
-runnel_stop_matcher_reset (RunnelStopMatcher *self)
-{
-  self->matched = -1;
-  self->released = 0;
   self->n_held = 0;
   for (guint i = 0; i < self->n_stops; i++)
     self->stops[i].state = 0;

@@ -29,9 +29,6 @@ RunnelStopMatcher *runnel_stop_matcher_new (const char *const *stops,
                                             GError **error);
 void runnel_stop_matcher_free (RunnelStopMatcher *self);
 
-/* A matcher in the same state, which from then on goes its own way. */
-RunnelStopMatcher *runnel_stop_matcher_copy (const RunnelStopMatcher *self);
-
 /* Takes bytes of the stream and appends to @out what can be released now.
  * Returns whether a stop string is complete; from then on nothing is
  * released. Allocates only what @out needs to grow. */
@@ -40,9 +37,6 @@ gboolean runnel_stop_matcher_push (RunnelStopMatcher *self, const char *bytes,
 
 /* The stream has ended: appends what is held back, unless it stopped. */
 void runnel_stop_matcher_flush (RunnelStopMatcher *self, GString *out);
-
-/* Back to the beginning of a stream. */
-void runnel_stop_matcher_reset (RunnelStopMatcher *self);
 
 /* How many bytes of the stream were released so far. */
 guint64 runnel_stop_matcher_get_released (const RunnelStopMatcher *self);

@@ -204,12 +204,6 @@ jinja_float (double value)
   return (JinjaValue) { .kind = JINJA_FLOAT, .number = value };
 }
 
-static inline gboolean
-jinja_is (const JinjaValue *value, JinjaKind kind)
-{
-  return value->kind == kind;
-}
-
 /* A value of the class int: bool is one. */
 static inline gboolean
 jinja_is_integer (const JinjaValue *value)
@@ -258,12 +252,6 @@ void jinja_list_append (JinjaRun *run, JinjaValue *list, JinjaValue item);
 JinjaValue jinja_list_concat (JinjaRun *run, const JinjaValue *a,
                               const JinjaValue *b);
 JinjaValue jinja_pair (JinjaRun *run, JinjaValue first, JinjaValue second);
-
-static inline const JinjaValue *
-jinja_list_values (const JinjaValue *list)
-{
-  return list->items->values;
-}
 
 /* Dicts. Raise for keys that have no hash. */
 JinjaDict *jinja_dict_new (JinjaRun *run);

@@ -347,12 +347,6 @@ runnel_vocabulary_size (const RunnelVocabulary *self)
   return self->n;
 }
 
-gsize
-runnel_vocabulary_longest (const RunnelVocabulary *self)
-{
-  return self->longest;
-}
-
 const guint8 *
 runnel_vocabulary_piece (const RunnelVocabulary *self, guint token,
                          gsize *length)

@@ -56,7 +56,6 @@ void runnel_vocabulary_free (RunnelVocabulary *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (RunnelVocabulary, runnel_vocabulary_free)
 
 guint runnel_vocabulary_size (const RunnelVocabulary *self);
-gsize runnel_vocabulary_longest (const RunnelVocabulary *self);
 /* @token must be below the size for these. */
 const guint8 *runnel_vocabulary_piece (const RunnelVocabulary *self,
                                        guint token, gsize *length);

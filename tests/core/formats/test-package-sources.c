@@ -194,7 +194,7 @@ tear_down (Fixture *f)
     g_unlink (path);
   }
   g_assert_cmpint (g_rmdir (f->folder), ==, 0);
-  runnel_gguf_unref (f->gguf);
+  runnel_gguf_free (f->gguf);
   g_free (f->folder);
   g_free (f->package);
 }

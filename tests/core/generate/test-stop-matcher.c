@@ -123,28 +123,6 @@ test_longest_stop (void)
   g_assert_cmpuint (runnel_stop_matcher_get_held (matcher), ==, 1);
 }
 
-static void
-test_copy_and_reset (void)
-{
-  g_autoptr (RunnelStopMatcher) a =
-    runnel_stop_matcher_new (STOPS ("stop"), NULL);
-  g_autoptr (RunnelStopMatcher) b = NULL;
-  g_autoptr (GString) out_a = g_string_new (NULL);
-  g_autoptr (GString) out_b = g_string_new (NULL);
-
-  g_assert_false (runnel_stop_matcher_push (a, "a st", 4, out_a));
-  b = runnel_stop_matcher_copy (a);
-  g_assert_true (runnel_stop_matcher_push (a, "op", 2, out_a));
-  g_assert_true (runnel_stop_matcher_push (a, "more", 4, out_a));
-  g_assert_false (runnel_stop_matcher_push (b, "ep", 2, out_b));
-  g_assert_cmpstr (out_a->str, ==, "a ");
-  g_assert_cmpstr (out_b->str, ==, "step");
-  runnel_stop_matcher_reset (a);
-  g_assert_cmpuint (runnel_stop_matcher_get_released (a), ==, 0);
-  g_assert_false (runnel_stop_matcher_push (a, "op.", 3, out_a));
-  g_assert_cmpstr (out_a->str, ==, "a op.");
-}
-
 /* The definition, word by word. */
 static int
 find_naive (const char *const *stops, const char *text, gsize *emitted)
@@ -208,7 +186,6 @@ main (int argc, char **argv)
   g_test_add_func ("/stop-matcher/cases", test_cases);
   g_test_add_func ("/stop-matcher/limits", test_limits);
   g_test_add_func ("/stop-matcher/longest-stop", test_longest_stop);
-  g_test_add_func ("/stop-matcher/copy-and-reset", test_copy_and_reset);
   g_test_add_func ("/stop-matcher/random", test_random);
   return g_test_run ();
 }
