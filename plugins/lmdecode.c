@@ -273,8 +273,7 @@ begin_reply (GstLmDecode *self, Reply *reply, RunnelSequence *sequence,
   choice = self->choice;
   GST_OBJECT_UNLOCK (self);
   sequence = gst_lm_engine_choice_move (&choice, sequence,
-      reply->meta->drafters, cancellable,
-      error);
+      reply->meta->drafters, cancellable, error);
   if (!sequence)
     return FALSE;
   generation = runnel_generation_new (sequence, params, error);

@@ -526,13 +526,13 @@ clear_conversion (RunnelConversion *self)
  * @cancellable: (nullable): stops it, and leaves nothing behind
  * @error: return location for a #GError
  *
- * Writes the package of a model, or of a DFlash draft. What is written is read back and compared
- * with the source. The report is a dictionary of output (s), bytes (t),
- * n_tensors, n_lossless (u each), output_was_embedding (b: an output matrix
- * that was the embedding once more was left out), has_decision_head (b), and
- * tensors (a(sssbdtt): name, type in the source, type in the package, whether
- * nothing was lost, the root of the squared error relative to the squared
- * weights, bytes in the source, bytes in the package). More may come.
+ * Writes the package of a model, or of a DFlash draft. What is written is read
+ * back and compared with the source. The report is a dictionary of output (s),
+ * bytes (t), n_tensors, n_lossless (u each), output_was_embedding (b: an output
+ * matrix that was the embedding once more was left out), has_decision_head (b),
+ * and tensors (a(sssbdtt): name, type in the source, type in the package,
+ * whether nothing was lost, the root of the squared error relative to the
+ * squared weights, bytes in the source, bytes in the package). More may come.
  *
  * Returns: (transfer full): the report, of the type a{sv}, or %NULL with an
  *   error; then @output is as it was

@@ -66,8 +66,8 @@ static double
 get_rest (const uint64_t *keys, const double *weights, size_t i,
           const RunnelGuess *guess)
 {
-  const double rest =
-    weights[i] - get_draft_probability (guess, runnel_candidate_token (keys[i]));
+  const double rest = weights[i] - get_draft_probability (
+                                     guess, runnel_candidate_token (keys[i]));
 
   return rest > 0 ? rest : 0;
 }

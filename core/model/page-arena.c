@@ -70,7 +70,7 @@ runnel_page_arena_free (RunnelPageArena *arena)
   free (arena);
 }
 
-/* ---- Slabs ---------------------------------------------------------------- */
+/* ---- Slabs --------------------------------------------------------------- */
 
 /* Address space that begins with a huge page. */
 static uint8_t *
@@ -140,7 +140,7 @@ contains (const RunnelPageArena *arena, const Slab *slab, const uint8_t *page)
       < arena->slab_huge_pages * HUGE_BYTES;
 }
 
-/* ---- Pages ---------------------------------------------------------------- */
+/* ---- Pages --------------------------------------------------------------- */
 
 static void
 enter_huge_pages (RunnelPageArena *arena, Slab *slab, uint32_t page)

@@ -310,10 +310,11 @@ const Verb verb_convert = {
   .parameters = "IN OUT",
   .summary = "Make a package of a model: one file, used where it lies",
   .details = "IN is a GGUF file, a Hugging Face folder or a .safetensors file "
-    "in one, the folder\nof an MNN package, or a package, of a model or a draft.\n"
-    "Weights that are quantised already keep their codes\nand scales with --type auto, which "
-    "is proven for each tensor; a model of floats gets\n4-bit codes with "
-    "groups of 64, and loses about half as much with --calibrate.\n\n"
+    "in one, the folder\nof an MNN package, or a package, of a model or a "
+    "draft. Weights that are quantised\nalready keep their codes and scales "
+    "with --type auto, which is proven for each tensor;\na model of floats "
+    "gets 4-bit codes with groups of 64, and loses about half as much\nwith "
+    "--calibrate.\n\n"
     "  runnel convert model.gguf model.runnel",
   .uses = USES_ENGINE | USES_JSON,
   .max_arguments = 2,

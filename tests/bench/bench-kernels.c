@@ -119,7 +119,7 @@ measure (const char *what, const char *unit, double amount,
   printf ("\n");
 }
 
-/* ---- Products --------------------------------------------------------------- */
+/* ---- Products ------------------------------------------------------------ */
 
 static const struct {
   RunnelMatrixKind kind;
@@ -209,7 +209,7 @@ bench_products (void)
   bench_product (RUNNEL_MATRIX_INT8_32, "INT8_32", 49152, 1536, 1);
 }
 
-/* ---- Attention ---------------------------------------------------------------- */
+/* ---- Attention ----------------------------------------------------------- */
 
 #define PAGE_ROWS 32             /* as the CPU backend has */
 #define MAX_DEPTH 4096
@@ -330,7 +330,7 @@ bench_attention (void)
   bench_attention_shape (28, 2, 7, 64, RUNNEL_KV_INT8);
 }
 
-/* ---- Rows and packing ----------------------------------------------------------- */
+/* ---- Rows and packing ---------------------------------------------------- */
 
 typedef struct {
   RunnelRows x;

@@ -109,7 +109,7 @@ add_vocabulary (RunnelGgufWriter *writer, GPtrArray *tokens)
       -1);
 }
 
-/* ---- Weights ----------------------------------------------------------------- */
+/* ---- Weights ------------------------------------------------------------- */
 
 /* xorshift64*: the same weights everywhere. */
 static guint64
@@ -337,7 +337,7 @@ add_random_weights (RunnelGgufWriter *writer, const TinyModel *model,
     add_matrix (writer, model, "output.weight", s->n_embd, n_vocab, &state);
 }
 
-/* ---- Scripts -------------------------------------------------------------------- */
+/* ---- Scripts ------------------------------------------------------------- */
 
 static void
 add_floats (RunnelGgufWriter *writer, const char *name, guint64 columns,
@@ -432,7 +432,7 @@ add_script (RunnelGgufWriter *writer, const TinyModel *model, const Sizes *s,
   add_floats (writer, "output.weight", s->n_embd, n_vocab, output);
 }
 
-/* ---- The file ------------------------------------------------------------------------ */
+/* ---- The file ------------------------------------------------------------ */
 
 static void
 add_hyperparameters (RunnelGgufWriter *writer, const TinyModel *model,

@@ -198,7 +198,7 @@ copy_rows (const RunnelRows *x)
   return copy;
 }
 
-/* ---- Choosing the level by name, mask and flags --------------------------- */
+/* ---- Choosing the level by name, mask and flags -------------------------- */
 
 static void
 test_dispatch (void)

@@ -34,7 +34,7 @@ heads_per_kv (const RunnelPass *self)
   return self->shape.n_heads / self->shape.n_kv_heads;
 }
 
-/* ---- The pieces of work ---------------------------------------------------- */
+/* ---- The pieces of work -------------------------------------------------- */
 
 typedef struct {
   const RunnelPassSequence *sequence;
@@ -155,7 +155,7 @@ attend_block (const RunnelPass *self, const Piece *piece, guint block,
       MIN (key_begin + RUNNEL_KEY_BLOCK, piece_keys (self, piece)), partials);
 }
 
-/* ---- Whole pieces ------------------------------------------------------------ */
+/* ---- Whole pieces -------------------------------------------------------- */
 
 static void
 merge_block (RunnelPass *self, const Piece *piece, guint block, guint8 *into,
@@ -192,7 +192,7 @@ attend_pieces (void *data, unsigned thread, size_t first, size_t last)
   }
 }
 
-/* ---- Pieces split by keys ------------------------------------------------------ */
+/* ---- Pieces split by keys ------------------------------------------------ */
 
 /* Splitting is worth it when threads would be idle. */
 static gboolean
@@ -274,7 +274,7 @@ attend_split (RunnelPass *self, guint max_blocks)
   runnel_team_for (self->team, n * max_blocks, 1, attend_split_blocks, &work);
 }
 
-/* ---- Rows of a block with a window ----------------------------------------------- */
+/* ---- Rows of a block with a window --------------------------------------- */
 
 typedef struct {
   RunnelPass *pass;
@@ -339,7 +339,7 @@ attend_window_pieces (void *data, unsigned thread, size_t first, size_t last)
   }
 }
 
-/* ---- The op ---------------------------------------------------------------------- */
+/* ---- The op -------------------------------------------------------------- */
 
 static gboolean
 prepare_split (RunnelPass *self, guint max_blocks)

@@ -468,7 +468,7 @@ project_add (RunnelPass *self, const RunnelLayer *layer)
   multiply_add (self, layer->o, &self->attention, layer->attn_conv != NULL);
 }
 
-/* ---- Rotation and the cache ----------------------------------------------- */
+/* ---- Rotation and the cache ---------------------------------------------- */
 
 static void
 rotate_heads (RunnelPass *self, float *heads, guint n_heads,
@@ -531,7 +531,7 @@ rope_append (RunnelPass *self, const RunnelLayer *layer, guint layer_index)
   for_rows (self, rope_append_rows, &work);
 }
 
-/* ---- A draft's context ------------------------------------------------------ */
+/* ---- A draft's context --------------------------------------------------- */
 
 static void
 fuse_tiles (void *data, unsigned thread, size_t first, size_t last)
@@ -597,7 +597,7 @@ append_context (RunnelPass *self, const RunnelOperand *norm_weight,
   for_rows (self, append_context_rows, &rope);
 }
 
-/* ---- The MLP ---------------------------------------------------------------- */
+/* ---- The MLP ------------------------------------------------------------- */
 
 #define BLOCK_TILES (RUNNEL_GROUP / RUNNEL_TILE_ROWS)
 #define FEW_ROWS 4              /* whose blocks are small: several are taken */
@@ -646,7 +646,7 @@ mlp (RunnelPass *self, const RunnelLayer *layer)
   multiply_add (self, layer->down, &self->ff, layer->ffn_conv != NULL);
 }
 
-/* ---- Output -------------------------------------------------------------------- */
+/* ---- Output -------------------------------------------------------------- */
 
 static void
 output_tiles (void *data, unsigned thread, size_t first, size_t last)

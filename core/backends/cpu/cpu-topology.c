@@ -74,7 +74,7 @@ read_cpu_line (const char *root, unsigned cpu, const char *name, char *line,
   return read_line (root, path, line, size);
 }
 
-/* ---- Speed ------------------------------------------------------------------- */
+/* ---- Speed --------------------------------------------------------------- */
 
 /* Fills the speeds of all processors of the set, or none. */
 static bool
@@ -139,7 +139,7 @@ count_cores (const char *root, const cpu_set_t *set)
   return n;
 }
 
-/* ---- The container's quota ------------------------------------------------------ */
+/* ---- The container's quota ----------------------------------------------- */
 
 static void
 limit_to (unsigned long quota, unsigned long period, unsigned *n)
@@ -237,7 +237,7 @@ limit_by_quota (const char *root, unsigned *n)
   fclose (file);
 }
 
-/* ---- The choice ------------------------------------------------------------------- */
+/* ---- The choice ---------------------------------------------------------- */
 
 void
 runnel_cpu_choose (const char *root, const cpu_set_t *allowed,

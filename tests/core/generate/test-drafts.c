@@ -75,7 +75,7 @@ test_equality (gconstpointer data)
     for (guint block = 2; block <= RUNNEL_MAX_DRAFT + 1; block++)
       for (guint kind = 0; kind < N_DRAFTERS; kind++)
         check_drafter (&f, &plain, params, block, kind);
-    }
+  }
 }
 
 /* A state that was fed in chunks, in verified blocks, forked, truncated, found

@@ -244,7 +244,7 @@ test_logprobs (Fixture *f, gconstpointer data)
   }
 }
 
-/* ---- The context's end ----------------------------------------------------------- */
+/* ---- The context's end --------------------------------------------------- */
 
 static guint64
 count_rows (Fixture *f)

@@ -54,7 +54,7 @@ void runnel_avx2_attend (const RunnelKvLayout *kv, const RunnelKvRun *runs,
 void runnel_avx2_merge (RunnelPartial *into, const RunnelPartial *from,
     uint32_t head_dim);
 
-/* ---- Eight float lanes, as ../lanes needs them ------------------------------- */
+/* ---- Eight float lanes, as ../lanes needs them --------------------------- */
 
 typedef __m256 Lanes;
 
@@ -236,7 +236,7 @@ rotate_4_pairs (float *head, const float *cos, const float *sin)
           _mm256_mul_ps (swapped, s)));
 }
 
-/* ---- For products ---------------------------------------------------------------- */
+/* ---- For products -------------------------------------------------------- */
 
 /* Four bytes in every lane. */
 ALWAYS_INLINE __m256i

@@ -56,7 +56,7 @@ load_bytes (const uint8_t *blocks, size_t offset)
   return _mm256_loadu_si256 ((const __m256i *) (blocks + ROWS * offset));
 }
 
-/* ---- Scales ----------------------------------------------------------------- */
+/* ---- Scales -------------------------------------------------------------- */
 
 /* The half floats in the low 16 bits of every lane. */
 ALWAYS_INLINE __m256
@@ -210,7 +210,7 @@ unpack_scales (Tile *tile, RunnelMatrixKind kind, const uint8_t *blocks)
   }
 }
 
-/* ---- Codes ------------------------------------------------------------------ */
+/* ---- Codes --------------------------------------------------------------- */
 
 /* Columns 4v to 4v + 3 of group g. */
 ALWAYS_INLINE __m256i
@@ -254,7 +254,7 @@ load_codes (RunnelMatrixKind kind, const uint8_t *blocks, int g, int v)
   }
 }
 
-/* ---- The product ---------------------------------------------------------------- */
+/* ---- The product --------------------------------------------------------- */
 
 /* Sums of group g, scaled, for n rows of x at q, `stride` apart; codes come
  * from the blocks if there are any, or from the tile. Eight products of 16

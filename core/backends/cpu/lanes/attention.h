@@ -72,7 +72,7 @@ prefetch_bytes (const uint8_t *p, size_t size)
     __builtin_prefetch (p + i);
 }
 
-/* ---- Groups ---------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------- */
 
 /* They differ in size by one at most. */
 static void
@@ -118,7 +118,7 @@ multiply_add_group (const uint8_t *p, size_t step, const float *const *factors,
   }
 }
 
-/* ---- Scores --------------------------------------------------------------- */
+/* ---- Scores -------------------------------------------------------------- */
 
 /* n queries times n_tiles tiles of keys at k, with the keys' scales or none;
  * as much is fetched at `next`. */
@@ -178,7 +178,7 @@ score_strip (const uint8_t *k, const uint8_t *next, uint32_t head_dim,
   }
 }
 
-/* ---- Values ----------------------------------------------------------------- */
+/* ---- Values -------------------------------------------------------------- */
 
 /* Elements [d, d + 8 n_vectors) of n queries' outputs, over n_rows rows of
  * values at v whose weights are p; as much is fetched at `next`. */
@@ -247,7 +247,7 @@ add_strip (const uint8_t *v, const uint8_t *next, uint32_t head_dim,
   }
 }
 
-/* ---- By format and number of queries ------------------------------------------ */
+/* ---- By format and number of queries ------------------------------------- */
 
 typedef void (*ScoreFunc) (const uint8_t *k, const uint8_t *next,
     uint32_t head_dim, uint32_t n_tiles, const float *const *q,
@@ -303,7 +303,7 @@ static const AddFunc add_funcs[][MAX_GROUP] = {
   [RUNNEL_KV_INT8] = LIST_GROUPS (add, int8),
 };
 
-/* ---- Strips ------------------------------------------------------------------- */
+/* ---- Strips -------------------------------------------------------------- */
 
 /* Elements of a strip, as they are in the page or widened. */
 typedef struct {
@@ -488,7 +488,7 @@ add_rows (Block *block, const uint8_t *values, const uint8_t *after,
   }
 }
 
-/* ---- Softmax ---------------------------------------------------------------- */
+/* ---- Softmax ------------------------------------------------------------- */
 
 /* Scores become weights; the maximum and the sum are noted. */
 static void
@@ -518,7 +518,7 @@ soften (float *scores, uint32_t n, RunnelPartial *partial)
   partial->sum = lanes_sum (sum);
 }
 
-/* ---- A block of keys ---------------------------------------------------------- */
+/* ---- A block of keys ----------------------------------------------------- */
 
 /* The keys [*begin, *end), counted from the block's first, of a run. */
 static bool
@@ -659,7 +659,7 @@ LEVEL (attend) (const RunnelKvLayout *kv, const RunnelKvRun *runs,
     finish_block (&block);
 }
 
-/* ---- Around it ------------------------------------------------------------------ */
+/* ---- Around it ----------------------------------------------------------- */
 
 void
 LEVEL (merge) (RunnelPartial *into, const RunnelPartial *from,

@@ -71,7 +71,7 @@ void runnel_neon_attend (const RunnelKvLayout *kv, const RunnelKvRun *runs,
 void runnel_neon_merge (RunnelPartial *into, const RunnelPartial *from,
     uint32_t head_dim);
 
-/* ---- Eight float lanes, as ../lanes needs them ------------------------------- */
+/* ---- Eight float lanes, as ../lanes needs them --------------------------- */
 
 typedef struct {
   float32x4_t a;
@@ -252,7 +252,7 @@ rotate_4_pairs (float *head, const float *cos, const float *sin)
   vst2q_f32 (head, y);
 }
 
-/* ---- For products ---------------------------------------------------------------- */
+/* ---- For products -------------------------------------------------------- */
 
 /* Adds the bias (or not), clears the padding rows and stores a tile's row. */
 ALWAYS_INLINE void
