@@ -30,7 +30,7 @@ struct _GstLmDecideParams {
 
   GPtrArray *from_location;  /* questions, once the file has been read */
   RunnelDecisionHead *opened_head;
-  char **prior_texts;        /* of that location, once it has been read */
+  GPtrArray *prior_texts;    /* strings and NULL, once that has been read */
 };
 
 GstLmDecideParams *
@@ -58,11 +58,12 @@ gst_lm_decide_params_copy (const GstLmDecideParams *self)
   copy->options = g_strdupv (self->options);
   copy->head = g_strdup (self->head);
   copy->prior_location = g_strdup (self->prior_location);
-  copy->prior_texts = g_strdupv (self->prior_texts);
   if (copy->opened_head)
     g_object_ref (copy->opened_head);
   if (copy->from_location)
     g_ptr_array_ref (copy->from_location);
+  if (copy->prior_texts)
+    g_ptr_array_ref (copy->prior_texts);
   return copy;
 }
 
@@ -75,9 +76,9 @@ gst_lm_decide_params_free (GstLmDecideParams *self)
   g_strfreev (self->options);
   g_free (self->head);
   g_free (self->prior_location);
-  g_strfreev (self->prior_texts);
   g_clear_object (&self->opened_head);
   g_clear_pointer (&self->from_location, g_ptr_array_unref);
+  g_clear_pointer (&self->prior_texts, g_ptr_array_unref);
   g_free (self);
 }
 
@@ -297,16 +298,21 @@ static gboolean
 load_prior_texts (GstLmDecideParams *self, GError **error)
 {
   g_autofree char *text = NULL;
+  g_autofree char **lines = NULL;   /* the strings are the array's */
   gsize length;
 
-  g_clear_pointer (&self->prior_texts, g_strfreev);
+  g_clear_pointer (&self->prior_texts, g_ptr_array_unref);
   if (!self->prior_location)
     return TRUE;
   text = gst_lm_text_file_read (self->prior_location, MAX_FILE_BYTES, &length,
       error);
   if (!text)
     return FALSE;
-  self->prior_texts = g_strsplit (text, "\n", -1);
+  lines = g_strsplit (text, "\n", -1);
+  self->prior_texts = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; lines[i]; i++)
+    g_ptr_array_add (self->prior_texts, lines[i]);
+  g_ptr_array_add (self->prior_texts, NULL);
   return TRUE;
 }
 
@@ -426,8 +432,8 @@ gst_lm_decide_params_apply (const GstLmDecideParams *self,
 {
   runnel_decider_set_layout (decider, self->layout);
   runnel_decider_set_use_prior (decider, self->use_prior);
-  runnel_decider_set_prior_texts (decider,
-      (const char *const *) self->prior_texts);
+  runnel_decider_set_prior_texts (decider, self->prior_texts ?
+      (const char *const *) self->prior_texts->pdata : NULL);
   runnel_decider_set_length_exponent (decider, self->length_exponent);
   for (guint i = 0; i < G_N_ELEMENTS (self->temperatures); i++)
     apply_temperature (self, decider, i);
