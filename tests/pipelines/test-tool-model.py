@@ -5,26 +5,21 @@
 """The runnel command with the default model: test-tool-model.py RUNNEL, the
 model from the environment variable RUNNEL_DEFAULT_MODEL."""
 
+import functools
 import json
 import os
-import subprocess
 import sys
-import traceback
 
-runnel = sys.argv[1]
+from runnel_command import good, run_tests
+
 os.environ['RUNNEL_MODEL'] = os.environ['RUNNEL_DEFAULT_MODEL']
 PROMPT = 'Name three rivers of France.'
 TEXT = ('The sun had gone down behind the hills when the two of them came to '
         'the bridge. Nobody was there. They waited for a while, and then they '
         'went home through the fields, because it was getting cold.')
 
-
-def tool (*arguments, stdin=''):
-    process = subprocess.run ([runnel, *arguments], input=stdin.encode (),
-                              capture_output=True, timeout=400)
-    assert process.returncode == 0, (arguments, process.stderr)
-    assert process.stderr == b'', (arguments, process.stderr)
-    return process.stdout.decode ()
+# A large model on a busy machine takes its time.
+tool = functools.partial (good, timeout=400)
 
 
 def test_reply ():
@@ -72,22 +67,4 @@ def test_memory_and_first_token ():
     assert result['first_token_ms']['min'] < 2500, result['first_token_ms']
 
 
-def main ():
-    tests = [(name, f) for name, f in list (globals ().items ())
-             if name.startswith ('test_')]
-    print (f'1..{len (tests)}')
-    failed = 0
-    for i, (name, function) in enumerate (tests, 1):
-        try:
-            function ()
-            print (f'ok {i} {name[5:]}', flush=True)
-        except (AssertionError, ValueError, KeyError, OSError,
-                subprocess.SubprocessError):
-            failed += 1
-            print (f'not ok {i} {name[5:]}')
-            for line in traceback.format_exc ().splitlines ():
-                print ('#', line, flush=True)
-    return failed > 0
-
-
-sys.exit (main ())
+sys.exit (run_tests ())
