@@ -2,262 +2,14 @@
  * Copyright (C) 2026 The Runnel developers
  * SPDX-License-Identifier: MIT
  */
-#include "model-holder.h"
+#include "model-holder-private.h"
 
 #include "request.h"
 
 GST_DEBUG_CATEGORY_STATIC (model_holder_debug);
 #define GST_CAT_DEFAULT model_holder_debug
 
-/* Far from the ids of elements' own properties. */
-enum {
-  PROP_MODEL = 0x100,
-  PROP_LOAD_MODE,
-  PROP_VERIFY,
-  PROP_BACKEND,
-  PROP_THREADS,
-  PROP_PREFILL_THREADS,
-  PROP_KERNELS,
-  PROP_KV_TYPE,
-};
-
-#define DEFAULT_LOAD_MODE RUNNEL_LOAD_MODE_AUTO
-#define DEFAULT_BACKEND GST_LM_BACKEND_AUTO
-#define DEFAULT_KERNELS GST_LM_KERNELS_AUTO
-#define DEFAULT_KV_TYPE RUNNEL_KV_TYPE_F16
-
-typedef enum {
-  LOAD_NONE,
-  LOAD_RUNNING,
-  LOAD_DONE,
-  LOAD_FAILED,
-} LoadState;
-
-struct _GstLmModelHolder {
-  GObject parent_instance;
-
-  GstElement *element; /* owns us */
-  GstLmModelParts parts;
-  GstLmModelLoadFunc load; /* in the place of what @parts says, or NULL */
-  gpointer load_data;
-
-  GMutex lock;
-  GCond cond; /* state, flushing */
-
-  /* Properties; under lock */
-  gchar *path;
-  RunnelLoadMode load_mode;
-  gboolean verify;
-  GstLmBackend backend;
-  guint threads;
-  guint prefill_threads;
-  GstLmKernels kernels;
-  RunnelKvType kv_type;
-  guint64 max_memory;
-
-  /* Under lock */
-  RunnelModel *own_model; /* of path; NULL below READY */
-  gboolean changed;       /* properties are newer than own_model */
-  gboolean flushing;
-  LoadState state;
-  RunnelModel *model; /* which is loading, loaded or failed */
-  RunnelTokenizer *tokenizer;
-  RunnelEngine *engine;
-  GCancellable *cancellable;
-
-  /* Under the element's state lock, or in the streaming thread while no
-   * state change runs load code: there is one loader at a time */
-  GThread *thread;
-
-  /* Streaming thread */
-  RunnelModel *checked_model; /* its vocabulary agrees with the own one */
-};
-
 G_DEFINE_FINAL_TYPE (GstLmModelHolder, gst_lm_model_holder, G_TYPE_OBJECT)
-
-typedef struct {
-  GstLmModelHolder *holder; /* joins the thread before it goes */
-  RunnelModel *model;
-  GCancellable *cancellable;
-  GstLmModelParts parts;
-  gboolean verify;
-  GstLmBackend backend;
-  guint threads;
-  guint prefill_threads;
-  GstLmKernels kernels;
-  RunnelKvType kv_type;
-  guint64 max_memory;
-  gint percent; /* last posted */
-} LoadJob;
-
-static void
-load_job_free (LoadJob *job)
-{
-  g_object_unref (job->model);
-  g_object_unref (job->cancellable);
-  g_free (job);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LoadJob, load_job_free)
-
-static const gchar *
-enum_nick (GType type, gint value)
-{
-  GEnumClass *klass = g_type_class_ref (type);
-  GEnumValue *entry = g_enum_get_value (klass, value);
-
-  g_type_class_unref (klass); /* static types stay */
-  return entry != NULL ? entry->value_nick : "?";
-}
-
-static void
-post_progress (LoadJob *job, GstProgressType type, const gchar *text)
-{
-  GstElement *element = job->holder->element;
-
-  gst_element_post_message (
-      element,
-      gst_message_new_progress (GST_OBJECT (element), type, "load", text));
-}
-
-static void
-on_progress (double fraction, gpointer user_data)
-{
-  LoadJob *job = user_data;
-  gint percent = (gint) (CLAMP (fraction, 0.0, 1.0) * 100.0);
-  g_autofree gchar *text = NULL;
-
-  if (percent < job->percent + 5)
-    return;
-  job->percent = percent;
-  text = g_strdup_printf ("Loading %s: %d %%",
-                          runnel_model_get_name (job->model), percent);
-  post_progress (job, GST_PROGRESS_TYPE_CONTINUE, text);
-}
-
-static RunnelEngine *
-load_engine (LoadJob *job, GError **error)
-{
-  g_autoptr (RunnelBackend) backend = NULL;
-  RunnelEngine *engine;
-  const gchar *kernels = NULL;
-
-  if (job->kernels != GST_LM_KERNELS_AUTO)
-    kernels = enum_nick (GST_TYPE_LM_KERNELS, job->kernels);
-  backend = runnel_backend_get_with_threads (
-      enum_nick (GST_TYPE_LM_BACKEND, job->backend), job->threads,
-      job->prefill_threads, kernels, error);
-  if (backend == NULL)
-    return NULL;
-  engine = runnel_engine_get_within (job->model, backend, job->kv_type,
-                                     job->max_memory, on_progress, job,
-                                     job->cancellable, error);
-  if (engine != NULL)
-    {
-      g_autoptr (GMemoryMonitor) monitor = g_memory_monitor_dup_default ();
-
-      if (monitor != NULL) /* not every platform has one */
-        runnel_engine_follow_memory_monitor (engine, monitor);
-    }
-  return engine;
-}
-
-static void
-finish_load (LoadJob *job, LoadState state, RunnelTokenizer *tokenizer,
-             RunnelEngine *engine)
-{
-  GstLmModelHolder *self = job->holder;
-
-  g_mutex_lock (&self->lock);
-  self->state = state;
-  g_set_object (&self->tokenizer, tokenizer);
-  g_set_object (&self->engine, engine);
-  g_cond_broadcast (&self->cond);
-  g_mutex_unlock (&self->lock);
-}
-
-static gpointer
-load_thread (gpointer user_data)
-{
-  g_autoptr (LoadJob) job = user_data;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (RunnelEngine) engine = NULL;
-  RunnelTokenizer *tokenizer = NULL;
-  const gchar *name = runnel_model_get_name (job->model);
-  g_autofree gchar *text = g_strdup_printf ("Loading %s", name);
-
-  post_progress (job, GST_PROGRESS_TYPE_START, text);
-  if (job->verify)
-    runnel_model_verify (job->model, NULL, NULL, job->cancellable, &error);
-  if (error == NULL && job->holder->load != NULL)
-    job->holder->load (job->model, on_progress, job, job->cancellable,
-                       job->holder->load_data, &error);
-  else if (error == NULL)
-    tokenizer = runnel_model_get_tokenizer (job->model, &error);
-  if (tokenizer != NULL && (job->parts & GST_LM_MODEL_PART_ENGINE) != 0)
-    engine = load_engine (job, &error);
-
-  if (error == NULL)
-    {
-      finish_load (job, LOAD_DONE, tokenizer, engine);
-      post_progress (job, GST_PROGRESS_TYPE_COMPLETE, "Loaded");
-    }
-  else if (g_cancellable_is_cancelled (job->cancellable))
-    {
-      finish_load (job, LOAD_NONE, NULL, NULL);
-      post_progress (job, GST_PROGRESS_TYPE_CANCELED, "Cancelled");
-    }
-  else
-    {
-      /* Ours goes out before the one that upstream makes of a flow error. */
-      post_progress (job, GST_PROGRESS_TYPE_ERROR, error->message);
-      gst_lm_element_post_error (job->holder->element, error);
-      finish_load (job, LOAD_FAILED, NULL, NULL);
-    }
-  return NULL;
-}
-
-/* Cancels and joins. Call without the lock. */
-static void
-stop_load (GstLmModelHolder *self)
-{
-  GThread *thread;
-
-  g_mutex_lock (&self->lock);
-  if (self->cancellable != NULL)
-    g_cancellable_cancel (self->cancellable);
-  thread = g_steal_pointer (&self->thread);
-  g_mutex_unlock (&self->lock);
-  if (thread != NULL)
-    g_thread_join (thread);
-}
-
-/* Call without the lock, and with no loader running. */
-static void
-start_load (GstLmModelHolder *self, RunnelModel *model)
-{
-  LoadJob *job = g_new0 (LoadJob, 1);
-
-  g_mutex_lock (&self->lock);
-  g_set_object (&self->model, model);
-  g_clear_object (&self->tokenizer);
-  g_clear_object (&self->engine);
-  g_clear_object (&self->cancellable);
-  self->cancellable = g_cancellable_new ();
-  self->state = LOAD_RUNNING;
-  job->holder = self;
-  job->model = g_object_ref (model);
-  job->cancellable = g_object_ref (self->cancellable);
-  job->parts = self->parts;
-  job->verify = self->verify;
-  job->backend = self->backend;
-  job->threads = self->threads;
-  job->prefill_threads = self->prefill_threads;
-  job->kernels = self->kernels;
-  job->kv_type = self->kv_type;
-  job->max_memory = self->max_memory;
-  self->thread = g_thread_new ("lm-load", load_thread, job);
-  g_mutex_unlock (&self->lock);
-}
 
 static gboolean
 open_own_model (GstLmModelHolder *self)
@@ -288,7 +40,7 @@ open_own_model (GstLmModelHolder *self)
   g_mutex_unlock (&self->lock);
   g_clear_object (&self->checked_model);
   if (model != NULL)
-    start_load (self, model);
+    gst_lm_model_holder_start_load (self, model);
   return TRUE;
 }
 
@@ -312,13 +64,13 @@ prepare_ready_to_paused (GstLmModelHolder *self)
 
   if (changed)
     {
-      stop_load (self);
+      gst_lm_model_holder_stop_load (self);
       return open_own_model (self);
     }
   if (restart)
     {
-      stop_load (self);
-      start_load (self, model);
+      gst_lm_model_holder_stop_load (self);
+      gst_lm_model_holder_start_load (self, model);
     }
   return TRUE;
 }
@@ -326,7 +78,7 @@ prepare_ready_to_paused (GstLmModelHolder *self)
 static void
 close_model (GstLmModelHolder *self)
 {
-  stop_load (self);
+  gst_lm_model_holder_stop_load (self);
   g_mutex_lock (&self->lock);
   self->state = LOAD_NONE;
   g_clear_object (&self->own_model);
@@ -501,8 +253,8 @@ gst_lm_model_holder_wait (GstLmModelHolder *self, RunnelModel *stream_model)
     {
       GST_DEBUG_OBJECT (self->element, "loading the stream's model %s",
                         runnel_model_get_name (model));
-      stop_load (self);
-      start_load (self, model);
+      gst_lm_model_holder_stop_load (self);
+      gst_lm_model_holder_start_load (self, model);
     }
   if (ret == GST_FLOW_OK && own != NULL &&
       !check_vocabulary (self, own, stream_model))
@@ -629,7 +381,7 @@ void
 gst_lm_model_holder_set_max_memory (GstLmModelHolder *self, guint64 bytes)
 {
   g_mutex_lock (&self->lock);
-  self->max_memory = bytes;
+  self->settings.max_memory = bytes;
   g_mutex_unlock (&self->lock);
 }
 
@@ -685,190 +437,6 @@ gst_lm_model_holder_get_engine (GstLmModelHolder *self)
   return self->engine;
 }
 
-#define READY_FLAGS \
-  (G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY)
-
-static void
-install_engine_properties (GObjectClass *klass)
-{
-  gst_type_mark_as_plugin_api (GST_TYPE_LM_BACKEND, 0);
-  gst_type_mark_as_plugin_api (GST_TYPE_LM_KERNELS, 0);
-  gst_type_mark_as_plugin_api (RUNNEL_TYPE_KV_TYPE, 0);
-
-  g_object_class_install_property (
-      klass, PROP_BACKEND,
-      g_param_spec_enum ("backend", "Backend", "Who computes",
-                         GST_TYPE_LM_BACKEND, DEFAULT_BACKEND, READY_FLAGS));
-  g_object_class_install_property (
-      klass, PROP_THREADS,
-      g_param_spec_uint ("threads", "Threads",
-                         "Threads to compute with (0 = by the machine)", 0,
-                         GST_LM_MAX_THREADS, 0, READY_FLAGS));
-  g_object_class_install_property (
-      klass, PROP_PREFILL_THREADS,
-      g_param_spec_uint ("prefill-threads", "Prefill threads",
-                         "Threads for passes of more than 16 rows (0 = as "
-                         "threads, or by the machine)",
-                         0, GST_LM_MAX_THREADS, 0, READY_FLAGS));
-  g_object_class_install_property (
-      klass, PROP_KERNELS,
-      g_param_spec_enum ("kernels", "Kernels",
-                         "Level of the processor's kernels; all give the "
-                         "same bits",
-                         GST_TYPE_LM_KERNELS, DEFAULT_KERNELS, READY_FLAGS));
-  g_object_class_install_property (
-      klass, PROP_KV_TYPE,
-      g_param_spec_enum ("kv-type", "KV type",
-                         "Type of the keys and values in memory",
-                         RUNNEL_TYPE_KV_TYPE, DEFAULT_KV_TYPE, READY_FLAGS));
-}
-
-/**
- * gst_lm_model_holder_install_properties: (skip)
- * @klass: an element class
- * @parts: what it needs of a model
- *
- * Installs `model`, `load-mode` and `verify`, and for engines `backend`,
- * `threads`, `prefill-threads`, `kernels` and `kv-type`, with ids from 0x100 on.
- *
- * Since: 0.1
- */
-void
-gst_lm_model_holder_install_properties (GObjectClass *klass,
-                                        GstLmModelParts parts)
-{
-  gst_type_mark_as_plugin_api (RUNNEL_TYPE_LOAD_MODE, 0);
-  g_object_class_install_property (
-      klass, PROP_MODEL,
-      g_param_spec_string ("model", "Model",
-                           "Model file (unset = the model of the stream)",
-                           NULL, READY_FLAGS));
-  g_object_class_install_property (
-      klass, PROP_LOAD_MODE,
-      g_param_spec_enum ("load-mode", "Load mode",
-                         "How the model file comes into memory; only read "
-                         "outlives a file that is cut while it is in use",
-                         RUNNEL_TYPE_LOAD_MODE, DEFAULT_LOAD_MODE,
-                         READY_FLAGS));
-  g_object_class_install_property (
-      klass, PROP_VERIFY,
-      g_param_spec_boolean ("verify", "Verify",
-                            "Compare the model with the digests it holds "
-                            "while it is loaded; only packages have them",
-                            FALSE, READY_FLAGS));
-  if ((parts & GST_LM_MODEL_PART_ENGINE) != 0)
-    install_engine_properties (klass);
-}
-
-/**
- * gst_lm_model_holder_set_property: (skip)
- * @self: the holder
- * @prop_id: a property's id
- * @value: its value
- *
- * Sets one of the installed properties. It is obeyed from the next change to
- * READY or PAUSED on.
- *
- * Returns: %FALSE when @prop_id is another's
- *
- * Since: 0.1
- */
-gboolean
-gst_lm_model_holder_set_property (GstLmModelHolder *self, guint prop_id,
-                                  const GValue *value)
-{
-  gboolean known = TRUE;
-
-  g_mutex_lock (&self->lock);
-  switch (prop_id)
-    {
-    case PROP_MODEL:
-      g_free (self->path);
-      self->path = g_value_dup_string (value);
-      break;
-    case PROP_LOAD_MODE:
-      self->load_mode = g_value_get_enum (value);
-      break;
-    case PROP_VERIFY:
-      self->verify = g_value_get_boolean (value);
-      break;
-    case PROP_BACKEND:
-      self->backend = g_value_get_enum (value);
-      break;
-    case PROP_THREADS:
-      self->threads = g_value_get_uint (value);
-      break;
-    case PROP_PREFILL_THREADS:
-      self->prefill_threads = g_value_get_uint (value);
-      break;
-    case PROP_KERNELS:
-      self->kernels = g_value_get_enum (value);
-      break;
-    case PROP_KV_TYPE:
-      self->kv_type = g_value_get_enum (value);
-      break;
-    default:
-      known = FALSE;
-      break;
-    }
-  self->changed |= known;
-  g_mutex_unlock (&self->lock);
-  return known;
-}
-
-/**
- * gst_lm_model_holder_get_property: (skip)
- * @self: the holder
- * @prop_id: a property's id
- * @value: where its value goes
- *
- * Gets one of the installed properties.
- *
- * Returns: %FALSE when @prop_id is another's
- *
- * Since: 0.1
- */
-gboolean
-gst_lm_model_holder_get_property (GstLmModelHolder *self, guint prop_id,
-                                  GValue *value)
-{
-  gboolean known = TRUE;
-
-  g_mutex_lock (&self->lock);
-  switch (prop_id)
-    {
-    case PROP_MODEL:
-      g_value_set_string (value, self->path);
-      break;
-    case PROP_LOAD_MODE:
-      g_value_set_enum (value, self->load_mode);
-      break;
-    case PROP_VERIFY:
-      g_value_set_boolean (value, self->verify);
-      break;
-    case PROP_BACKEND:
-      g_value_set_enum (value, self->backend);
-      break;
-    case PROP_THREADS:
-      g_value_set_uint (value, self->threads);
-      break;
-    case PROP_PREFILL_THREADS:
-      g_value_set_uint (value, self->prefill_threads);
-      break;
-    case PROP_KERNELS:
-      g_value_set_enum (value, self->kernels);
-      break;
-    case PROP_KV_TYPE:
-      g_value_set_enum (value, self->kv_type);
-      break;
-    default:
-      known = FALSE;
-      break;
-    }
-  g_mutex_unlock (&self->lock);
-  return known;
-}
-
 static void
 gst_lm_model_holder_finalize (GObject *object)
 {
@@ -894,10 +462,7 @@ gst_lm_model_holder_init (GstLmModelHolder *self)
 {
   g_mutex_init (&self->lock);
   g_cond_init (&self->cond);
-  self->load_mode = DEFAULT_LOAD_MODE;
-  self->backend = DEFAULT_BACKEND;
-  self->kernels = DEFAULT_KERNELS;
-  self->kv_type = DEFAULT_KV_TYPE;
+  gst_lm_model_holder_init_properties (self);
 }
 
 /**

@@ -13,7 +13,8 @@ G_BEGIN_DECLS
 
 #define GST_TYPE_LM_MODEL_HOLDER (gst_lm_model_holder_get_type ())
 GST_LM_API
-G_DECLARE_FINAL_TYPE (GstLmModelHolder, gst_lm_model_holder, GST, LM_MODEL_HOLDER, GObject)
+G_DECLARE_FINAL_TYPE (GstLmModelHolder, gst_lm_model_holder, GST,
+                      LM_MODEL_HOLDER, GObject)
 
 /**
  * GstLmModelHolder:
@@ -98,11 +99,15 @@ GST_LM_API void gst_lm_model_holder_set_max_memory (GstLmModelHolder *self,
 GST_LM_API GstFlowReturn gst_lm_model_holder_wait (GstLmModelHolder *self,
                                                    RunnelModel *stream_model);
 
-GST_LM_API RunnelModel *gst_lm_model_holder_dup_own_model (GstLmModelHolder *self);
+GST_LM_API RunnelModel *
+gst_lm_model_holder_dup_own_model (GstLmModelHolder *self);
 GST_LM_API RunnelTokenizer *
 gst_lm_model_holder_dup_own_tokenizer (GstLmModelHolder *self);
-GST_LM_API RunnelModel *gst_lm_model_holder_get_model (GstLmModelHolder *self);
-GST_LM_API RunnelTokenizer *gst_lm_model_holder_get_tokenizer (GstLmModelHolder *self);
-GST_LM_API RunnelEngine *gst_lm_model_holder_get_engine (GstLmModelHolder *self);
+GST_LM_API RunnelModel *
+gst_lm_model_holder_get_model (GstLmModelHolder *self);
+GST_LM_API RunnelTokenizer *
+gst_lm_model_holder_get_tokenizer (GstLmModelHolder *self);
+GST_LM_API RunnelEngine *
+gst_lm_model_holder_get_engine (GstLmModelHolder *self);
 
 G_END_DECLS

@@ -19,7 +19,8 @@ G_BEGIN_DECLS
 
 #define GST_TYPE_LM_STATE_ALLOCATOR (gst_lm_state_allocator_get_type ())
 GST_LM_API
-G_DECLARE_FINAL_TYPE (GstLmStateAllocator, gst_lm_state_allocator, GST, LM_STATE_ALLOCATOR, GstAllocator)
+G_DECLARE_FINAL_TYPE (GstLmStateAllocator, gst_lm_state_allocator, GST,
+                      LM_STATE_ALLOCATOR, GstAllocator)
 
 /**
  * GstLmStateAllocator:
