@@ -14,10 +14,8 @@
 #include "formats/package.h"
 #include "model/architecture.h"
 #include "model/model.h"
-#include "model/sequence.h"
+#include "same-model.h"
 #include "tiny-model.h"
-
-#define N_TOKENS 24
 
 /* ---- A folder with the weights and the words of a tiny model --------- */
 
@@ -215,66 +213,6 @@ convert (Fixture *f, RunnelPackageType type)
 
 /* ---- The same model -------------------------------------------------- */
 
-static float *
-compute_logits (RunnelModel *model, gsize *ret_n)
-{
-  g_autoptr (RunnelBackend) backend = runnel_backend_get ("cpu", 1, NULL, NULL);
-  guint n_vocab = runnel_model_get_n_vocab (model);
-  g_autoptr (RunnelEngine) engine = NULL;
-  g_autoptr (RunnelSequence) sequence = NULL;
-  g_autoptr (GError) error = NULL;
-  gint32 tokens[N_TOKENS];
-  float *logits;
-
-  engine = runnel_engine_get (model, backend, RUNNEL_KV_TYPE_F16, NULL, NULL,
-      NULL, &error);
-  g_assert_no_error (error);
-  sequence = runnel_sequence_new (engine, 0, &error);
-  for (guint i = 0; i < N_TOKENS; i++)
-    tokens[i] = (i * 31 + 7) % n_vocab;
-  *ret_n = N_TOKENS * n_vocab;
-  logits = g_new (float, *ret_n);
-  runnel_sequence_forward (sequence, tokens, N_TOKENS, logits, *ret_n,
-      &error);
-  g_assert_no_error (error);
-  return logits;
-}
-
-static void
-assert_same_tokens (RunnelTokenizer *a, RunnelTokenizer *b, const char *text)
-{
-  gsize n, m;
-  g_autofree gint32 *first
-      = runnel_tokenizer_encode (a, text, -1, TRUE, &n, NULL);
-  g_autofree gint32 *second
-      = runnel_tokenizer_encode (b, text, -1, TRUE, &m, NULL);
-
-  g_assert_cmpmem (first, n * sizeof *first, second, m * sizeof *second);
-}
-
-static void
-assert_same_tokenizer (RunnelTokenizer *a, RunnelTokenizer *b)
-{
-  const gint32 *stops, *others;
-  gsize n, m;
-
-  g_assert_cmpstr (runnel_tokenizer_get_digest (a), ==,
-      runnel_tokenizer_get_digest (b));
-  g_assert_cmpstr (runnel_tokenizer_get_chat_template (a), ==,
-      runnel_tokenizer_get_chat_template (b));
-  g_assert_cmpint (runnel_tokenizer_get_bos (a), ==,
-      runnel_tokenizer_get_bos (b));
-  g_assert_cmpint (runnel_tokenizer_get_add_bos (a), ==,
-      runnel_tokenizer_get_add_bos (b));
-  g_assert_cmpint (runnel_tokenizer_get_eos (a), ==,
-      runnel_tokenizer_get_eos (b));
-  stops = runnel_tokenizer_get_stop_tokens (a, &n);
-  others = runnel_tokenizer_get_stop_tokens (b, &m);
-  g_assert_cmpmem (stops, n * sizeof *stops, others, m * sizeof *others);
-  assert_same_tokens (a, b, "the user and<|im_end|> in the<|im_start|>");
-  assert_same_tokens (a, b, "e\xcc\x81 nt isin the andand");
-}
-
 static void
 test_folder (gconstpointer data)
 {
@@ -290,24 +228,11 @@ test_folder (gconstpointer data)
 
   for (gsize i = 0; i < G_N_ELEMENTS (ropes); i++) {
     g_autoptr (GVariant) report = NULL;
-    g_autoptr (RunnelModel) source = NULL, package = NULL;
-    g_autofree float *expected = NULL, *logits = NULL;
-    g_autoptr (GError) error = NULL;
     Fixture f;
-    gsize n, m;
 
     set_up (&f, architecture, ropes[i]);
     report = convert (&f, RUNNEL_PACKAGE_TYPE_SOURCE);
-    source = runnel_model_open (f.folder, RUNNEL_LOAD_MODE_MAP, &error);
-    g_assert_no_error (error);
-    package = runnel_model_open (f.package, RUNNEL_LOAD_MODE_MAP, &error);
-    g_assert_no_error (error);
-    expected = compute_logits (source, &n);
-    logits = compute_logits (package, &m);
-    g_assert_cmpmem (logits, m * sizeof (float), expected,
-        n * sizeof (float));
-    assert_same_tokenizer (runnel_model_get_tokenizer (package, NULL),
-        runnel_model_get_tokenizer (source, NULL));
+    assert_same_model (f.package, f.folder);
     tear_down (&f);
   }
 }
