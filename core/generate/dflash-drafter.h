@@ -10,7 +10,8 @@ G_BEGIN_DECLS
 
 #define RUNNEL_TYPE_DFLASH_DRAFTER (runnel_dflash_drafter_get_type ())
 RUNNEL_API
-G_DECLARE_FINAL_TYPE (RunnelDflashDrafter, runnel_dflash_drafter, RUNNEL, DFLASH_DRAFTER, RunnelDrafter)
+G_DECLARE_FINAL_TYPE (RunnelDflashDrafter, runnel_dflash_drafter, RUNNEL,
+                      DFLASH_DRAFTER, RunnelDrafter)
 
 RUNNEL_API RunnelDrafter *runnel_dflash_drafter_new (RunnelModel *draft,
                                                      GError **error);

@@ -10,7 +10,8 @@ G_BEGIN_DECLS
 
 #define RUNNEL_TYPE_LOOKUP_DRAFTER (runnel_lookup_drafter_get_type ())
 RUNNEL_API
-G_DECLARE_FINAL_TYPE (RunnelLookupDrafter, runnel_lookup_drafter, RUNNEL, LOOKUP_DRAFTER, RunnelDrafter)
+G_DECLARE_FINAL_TYPE (RunnelLookupDrafter, runnel_lookup_drafter, RUNNEL,
+                      LOOKUP_DRAFTER, RunnelDrafter)
 
 /**
  * RUNNEL_LOOKUP_MAX_NGRAM:

@@ -24,10 +24,12 @@ test_known_words (void)
     { 0, 0, 0, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
     { G_GUINT64_CONSTANT (0x2a), G_GUINT64_CONSTANT (0x7),
       0x4d2, { 0xde72eafa, 0x5816357f, 0x922ffc93, 0x59cf84ad } },
-    { G_GUINT64_CONSTANT (0xffffffffffffffff), G_GUINT64_CONSTANT (0xffffffffffffffff),
-      0x3fffffff, { 0x6e18c6c7, 0x04388541, 0x200407e2, 0x31d60e0d } },
-    { G_GUINT64_CONSTANT (0x299f31d0a4093822), G_GUINT64_CONSTANT (0x13198a2e85a308d3),
-      0x90fdaa2, { 0xdbf7582f, 0xbca6552a, 0x9be94aa2, 0x42eae36f } },
+    { G_GUINT64_CONSTANT (0xffffffffffffffff),
+      G_GUINT64_CONSTANT (0xffffffffffffffff), 0x3fffffff,
+      { 0x6e18c6c7, 0x04388541, 0x200407e2, 0x31d60e0d } },
+    { G_GUINT64_CONSTANT (0x299f31d0a4093822),
+      G_GUINT64_CONSTANT (0x13198a2e85a308d3), 0x90fdaa2,
+      { 0xdbf7582f, 0xbca6552a, 0x9be94aa2, 0x42eae36f } },
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {

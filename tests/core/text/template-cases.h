@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * Templates and what Jinja2 3.1.6, set up as transformers does it, renders
- * with the variables below; and templates that are errors there.
+ * with the variables below; and templates that are errors there. Tables of data
+ * and no code: all cases share the variables, so they stand in one file.
  */
 #pragma once
 
