@@ -20,7 +20,9 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="Name three rivers." ! lmchat system="Be brief." ! lmtokenize model=$MODEL ! lmprefill ! lmdecode max-tokens=8 ! lmdetokenize ! fdsink
+ * gst-launch-1.0 -q lmprompt text="Name three rivers." \
+ *     ! lmchat system="Be brief." ! lmtokenize model=$MODEL ! lmprefill \
+ *     ! lmdecode max-tokens=8 ! lmdetokenize ! fdsink
  * ]|
  */
 #include <string.h>

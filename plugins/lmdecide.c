@@ -22,7 +22,10 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="My card has not come yet." ! lmchat ! lmtokenize model=$MODEL ! lmprefill ! lmdecide instructions="What is it about?" options="<delivery,payment,fraud>" ! fdsink
+ * gst-launch-1.0 -q lmprompt text="My card has not come yet." ! lmchat \
+ *     ! lmtokenize model=$MODEL ! lmprefill \
+ *     ! lmdecide instructions="What is it about?" \
+ *       options="<delivery,payment,fraud>" ! fdsink
  * ]|
  */
 

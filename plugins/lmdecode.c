@@ -31,7 +31,9 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="Name three rivers of France." ! lmchat ! lmtokenize model=$MODEL ! lmprefill ! lmdecode max-tokens=60 temperature=0 ! lmdetokenize ! fdsink
+ * gst-launch-1.0 -q lmprompt text="Name three rivers of France." ! lmchat \
+ *     ! lmtokenize model=$MODEL ! lmprefill \
+ *     ! lmdecode max-tokens=60 temperature=0 ! lmdetokenize ! fdsink
  * ]|
  */
 

@@ -20,7 +20,9 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="Name a river." ! lmchat ! lmtokenize model=$MODEL ! lmdraft draft=$DRAFT ! lmprefill ! lmdecode max-tokens=60 temperature=0 ! lmdetokenize ! fdsink
+ * gst-launch-1.0 -q lmprompt text="Name a river." ! lmchat \
+ *     ! lmtokenize model=$MODEL ! lmdraft draft=$DRAFT ! lmprefill \
+ *     ! lmdecode max-tokens=60 temperature=0 ! lmdetokenize ! fdsink
  * ]|
  */
 

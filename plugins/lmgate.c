@@ -19,7 +19,15 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="Where is my card?" ! lmchat ! lmtokenize model=$MODEL ! lmprefill ! tee name=t  t. ! queue ! gate.sink  t. ! queue ! lmdecide question-type=yesno instructions="Is this about a bank?" ! gate.decision  lmgate name=gate text="I only know banks."  gate.src ! lmdecode max-tokens=20 ! lmdetokenize ! funnel name=f  gate.text ! f.  f. ! fdsink
+ * gst-launch-1.0 -q lmprompt text="Where is my card?" ! lmchat \
+ *     ! lmtokenize model=$MODEL ! lmprefill ! tee name=t \
+ *     t. ! queue ! gate.sink \
+ *     t. ! queue ! lmdecide question-type=yesno \
+ *       instructions="Is this about a bank?" ! gate.decision \
+ *     lmgate name=gate text="I only know banks." \
+ *     gate.src ! lmdecode max-tokens=20 ! lmdetokenize ! funnel name=f \
+ *     gate.text ! f. \
+ *     f. ! fdsink
  * ]|
  */
 

@@ -15,7 +15,8 @@
  *
  * ## Example launch line
  * |[
- * echo "What is the capital of Italy?" | gst-launch-1.0 -q fdsrc ! lmgenerate model=$MODEL framing=stream ! fdsink
+ * echo "What is the capital of Italy?" | gst-launch-1.0 -q fdsrc \
+ *     ! lmgenerate model=$MODEL framing=stream ! fdsink
  * ]|
  */
 

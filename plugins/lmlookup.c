@@ -19,7 +19,10 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="Repeat this line twice: the quick brown fox jumps over the lazy dog." ! lmchat ! lmtokenize model=$MODEL ! lmlookup ! lmprefill ! lmdecode max-tokens=60 temperature=0 ! lmdetokenize ! fdsink
+ * gst-launch-1.0 -q lmprompt \
+ *       text="Repeat this line twice: the quick brown fox jumps." \
+ *     ! lmchat ! lmtokenize model=$MODEL ! lmlookup ! lmprefill \
+ *     ! lmdecode max-tokens=60 temperature=0 ! lmdetokenize ! fdsink
  * ]|
  */
 

@@ -26,7 +26,10 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="Name a river." ! lmchat ! lmtokenize model=$MODEL ! lmprefill ! tee name=t  t. ! queue ! lmdecode seed=1 ! lmdetokenize ! fdsink  t. ! queue ! lmdecode seed=2 ! lmdetokenize ! fdsink fd=2
+ * gst-launch-1.0 -q lmprompt text="Name a river." ! lmchat \
+ *     ! lmtokenize model=$MODEL ! lmprefill ! tee name=t \
+ *     t. ! queue ! lmdecode seed=1 ! lmdetokenize ! fdsink \
+ *     t. ! queue ! lmdecode seed=2 ! lmdetokenize ! fdsink fd=2
  * ]|
  */
 

@@ -16,7 +16,9 @@
  *
  * ## How to use it
  * |[
- * GST_TRACERS=lmstats GST_DEBUG=GST_TRACER:7 gst-launch-1.0 -q lmprompt text="Hello" ! lmgenerate model=$MODEL ! fdsink
+ * GST_TRACERS=lmstats GST_DEBUG=GST_TRACER:7 \
+ *     gst-launch-1.0 -q lmprompt text="Hello" \
+ *     ! lmgenerate model=$MODEL ! fdsink
  * ]|
  *
  * Times are those of the push calls, so an element's time includes waiting

@@ -17,7 +17,8 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 -q lmprompt text="Hello there." ! lmtokenize model=$MODEL ! lmdetokenize ! fdsink
+ * gst-launch-1.0 -q lmprompt text="Hello there." ! lmtokenize model=$MODEL \
+ *     ! lmdetokenize ! fdsink
  * ]|
  */
 #include <gstrunnel.h>

@@ -62,10 +62,11 @@ gst-launch-1.0 -q lmprompt text="Name three rivers of France." ! lmchat ! lmtoke
 status=$?
 check "the same behind a tee, a draft in each branch"
 
-# The example of each element: the lines between |[ and ]| of its source.
+# The example of each element: what is between |[ and ]| of its source.
 for source in "$sources"/lm*.c; do
-  sed -n '/^ \* |\[$/,/^ \* \]|$/p' "$source" | grep 'gst-launch-1.0' |
-    sed 's/^ \* //; s/\$MODEL/$M/g; s/\$DRAFT/$D/g' >"$tmp/line"
+  sed -n '/^ \* |\[$/,/^ \* \]|$/p' "$source" |
+    sed '/^ \* |\[$/d; /^ \* \]|$/d; s/^ \* //
+         s/\$MODEL/$M/g; s/\$DRAFT/$D/g' >"$tmp/line"
   [ -s "$tmp/line" ] || continue
   (. "$tmp/line") >"$tmp/out" 2>"$tmp/err.raw"
   status=$?
