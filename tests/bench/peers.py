@@ -6,7 +6,8 @@
 
 All engines are loaded and take turns, so that what the machine does to one it
 does to the others; a ratio is that of a round against the better of the others
-in that round, and its median and spread are over the rounds. Run by `./dev bench
+in that round, and its median and spread are over the rounds. An engine that is
+far behind in the first round is not in the others. Run by `./dev bench
 peers`, which makes the virtual environment that holds the other engines.
 """
 
@@ -23,6 +24,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 DECODED = 48  # tokens of a decode measurement
+FAR_BEHIND = 0.6  # of the better one's speed
 PROMPT = 20  # tokens before the first one, for the time from exec
 
 
@@ -210,8 +212,19 @@ def prepare(options, model, folder):
 
 
 def ratios_of(rounds):
-    ours, *others = rounds[0]
-    return [r[ours] / max(r[name] for name in others) for r in rounds]
+    ours = next(iter(rounds[0]))
+    return [
+        r[ours] / max(speed for name, speed in r.items() if name != ours)
+        for r in rounds
+    ]
+
+
+def is_far_behind(name, tests):
+    """In each of the tests, by their first rounds."""
+    return all(
+        rounds[0][name] < FAR_BEHIND * max(list(rounds[0].values())[1:])
+        for rounds in tests
+    )
 
 
 def median_ratio(rounds):
@@ -225,9 +238,12 @@ def race(options, contenders, threads):
     tokens = [rng.randrange(options.n_vocab) for _ in range(longest)]
     tests = {}
 
-    def take_turns(number, measure):
+    def measure(names, number, func):
         for contender in contenders:
-            for test, speed in measure(contender).items():
+            if number > 0 and contender is not contenders[0] and is_far_behind(
+                    contender.name, [tests[name] for name in names]):
+                continue
+            for test, speed in func(contender).items():
                 rounds = tests.setdefault(test, [])
                 if len(rounds) <= number:
                     rounds.append({})
@@ -239,19 +255,20 @@ def race(options, contenders, threads):
 
     for contender in contenders:
         contender.start(options, threads, tokens)
+    names = [f"pp{n}" for n in options.pp]
     for number in range(options.rounds):
-        take_turns(number, lambda c: c.prefill(options, tokens))
-    for n in options.pp:
-        tell(f"pp{n}")
+        measure(names, number, lambda c: c.prefill(options, tokens))
+    for name in names:
+        tell(name)
     # The context is filled once; from there on it is only cut.
     for depth in sorted(options.depths, reverse=True):
         for contender in contenders:
             contender.decode(depth, tokens)
-        limits = []
+        name, limits = f"tg at {depth}", []
         for number in range(options.rounds):
             limits.append(contenders[0].measure_limits())
-            take_turns(number, lambda c: c.decode(depth, tokens))
-        tell(f"tg at {depth}")
+            measure([name], number, lambda c: c.decode(depth, tokens))
+        tell(name)
     for contender in contenders:
         contender.stop()
     return tests, limits
@@ -263,7 +280,8 @@ def summarise(threads, test, rounds, limits, tensor_bytes):
     row = {
         "threads": threads,
         "test": test,
-        "speeds": {n: statistics.median(r[n] for r in rounds) for n in names},
+        "speeds": {n: statistics.median(r[n] for r in rounds if n in r)
+                   for n in names},
         "ratio": median_ratio(rounds),
         "ratio_min": min(ratios),
         "ratio_max": max(ratios),
@@ -408,21 +426,25 @@ def main():
     facts = {
         "machine": machine(), "cores": os.cpu_count(), "seed": options.seed,
         "rounds": options.rounds, "minutes": (time.time() - started) / 60,
-        "results": results,
     }
-    text = "\n\n".join(
-        [f"{facts['machine']}, {facts['cores']} cores; seed {options.seed}; medians "
-         f"of {options.rounds} rounds, engines in turn; tokens/s. llama.cpp with "
-         "flash attention and f16 KV; MNN with precision and memory low."]
-        + [table(result) for result in results]
+    head = (
+        f"{facts['machine']}, {facts['cores']} cores; seed {options.seed}; medians "
+        f"of {options.rounds} rounds, engines in turn; tokens/s. llama.cpp with "
+        "flash attention and f16 KV; MNN with precision and memory low.\n\n"
     )
-    if options.output:
-        options.output.mkdir(parents=True, exist_ok=True)
-        (options.output / "peers.json").write_text(json.dumps(facts, indent=1))
-        (options.output / "peers.md").write_text(text + "\n")
-        for result in results:
-            chart(result, options.output / f"peers-{result['model']}.png")
-    print(json.dumps(facts) if options.json else text)
+    for result in results:
+        if options.output:
+            options.output.mkdir(parents=True, exist_ok=True)
+            stem = str(options.output / f"peers-{result['model']}")
+            with open(stem + ".json", "w") as file:
+                json.dump(facts | result, file, indent=1)
+            with open(stem + ".md", "w") as file:
+                file.write(head + table(result) + "\n")
+            chart(result, stem + ".png")
+        if not options.json:
+            print(head + table(result))
+    if options.json:
+        print(json.dumps(facts | {"results": results}))
 
 
 if __name__ == "__main__":
