@@ -362,18 +362,24 @@ def chart(result, path):
         rows = [row for row in result["rows"] if row["threads"] == n]
         names = list(rows[0]["speeds"])
         width = 0.8 / len(names)
+        best = [max(list(row["speeds"].values())[1:]) for row in rows]
         for i, name in enumerate(names):
-            axis.bar(
+            bars = axis.bar(
                 [x + i * width for x in range(len(rows))],
-                [row["speeds"][name] for row in rows], width, label=name,
+                [row["speeds"][name] / b for row, b in zip(rows, best)],
+                width, label=name,
+            )
+            axis.bar_label(
+                bars, [f"{row['speeds'][name]:.0f}" for row in rows], fontsize=7
             )
         axis.set_xticks(
             [x + 0.4 - width / 2 for x in range(len(rows))],
             [row["test"] for row in rows],
         )
-        axis.set_yscale("log")
-        axis.set_ylabel("tokens/s")
-        axis.set_title(f"{result['model']}, {n} thread{'s' if n > 1 else ''}")
+        axis.set_ylabel("times the better of the others")
+        axis.set_title(
+            f"{result['model']}, {n} thread{'s' if n > 1 else ''} (tokens/s)"
+        )
         axis.legend(fontsize="small")
     figure.tight_layout()
     figure.savefig(path, dpi=100)
