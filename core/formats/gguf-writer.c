@@ -363,10 +363,19 @@ runnel_gguf_writer_save (RunnelGgufWriter *self, const char *path,
     GError **error)
 {
   g_autofree char *temporary = g_strconcat (path, ".XXXXXX", NULL);
-  int fd = g_mkstemp_full (temporary, O_RDWR | O_CLOEXEC, 0644);
   g_autoptr (GError) wrong = NULL;
+  GStatBuf there;
   int failure = 0;
+  int fd;
 
+  /* A rename would put a file in the place of a device. */
+  if (g_stat (path, &there) == 0 && !S_ISREG (there.st_mode)) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_IO,
+        "%s: cannot be written: it is there and no regular file; name another "
+        "one", path);
+    return FALSE;
+  }
+  fd = g_mkstemp_full (temporary, O_RDWR | O_CLOEXEC, 0644);
   if (fd < 0) {
     failure = errno;
   } else {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <glib/gstdio.h>
 #include <runnel.h>
 
 #include "input.h"
@@ -93,25 +94,46 @@ make_converter (GError **error)
   return add_kept (converter, error) ? g_steal_pointer (&converter) : NULL;
 }
 
+static gboolean
+is_same_file (const char *a, const char *b)
+{
+  g_autofree char *path_a = a ? g_canonicalize_filename (a, NULL) : NULL;
+  g_autofree char *path_b = b ? g_canonicalize_filename (b, NULL) : NULL;
+  GStatBuf status_a, status_b;
+
+  if (a == NULL || b == NULL)
+    return FALSE;
+  return g_str_equal (path_a, path_b)
+      || (g_stat (a, &status_a) == 0 && g_stat (b, &status_b) == 0
+          && status_a.st_dev == status_b.st_dev
+          && status_a.st_ino == status_b.st_ino);
+}
+
 /* A name of its own for the head that is kept beside. */
 static gboolean
 check_head_output (const Options *options, GError **error)
 {
   const char *const others[] = { options->arguments[0], options->arguments[1],
-    head_path };
-  g_autofree char *output = g_canonicalize_filename (head_output_path, NULL);
+    head_path, calibration_path };
 
-  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
-    g_autofree char *other
-        = others[i] ? g_canonicalize_filename (others[i], NULL) : NULL;
-
-    if (g_strcmp0 (other, output) == 0) {
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    if (is_same_file (head_output_path, others[i])) {
       report_set_usage (error, "--head-output: '%s' is the name of another "
           "file of this conversion", head_output_path);
       return FALSE;
     }
-  }
   return TRUE;
+}
+
+/* The converter itself looks at what it reads. */
+static gboolean
+check_calibration_path (const Options *options, GError **error)
+{
+  if (!is_same_file (options->arguments[1], calibration_path))
+    return TRUE;
+  report_set_usage (error, "--calibrate: '%s' is the place for the package; "
+      "name another one for it", calibration_path);
+  return FALSE;
 }
 
 /* The head goes into the package, or beside it. */
@@ -231,6 +253,12 @@ feed (RunnelCalibration *calibration, RunnelModel *model,
       &n_tokens, error) : NULL;
   if (text != NULL && tokens == NULL)
     g_prefix_error (error, "%s: ", calibration_path);
+  if (tokens != NULL && n_tokens < 2) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "%s: %" G_GSIZE_FORMAT " tokens are too few to calibrate with; give a "
+        "text of some thousands", calibration_path, n_tokens);
+    return FALSE;
+  }
   return tokens != NULL && runnel_calibration_feed (calibration, tokens,
       n_tokens, report_progress_fraction, "Calibrating", cancellable, error);
 }
@@ -282,8 +310,10 @@ run (const Options *options)
     report_set_usage (&error, "a model and a place for the package are "
         "needed");
   converter = error == NULL ? make_converter (&error) : NULL;
-  if (converter == NULL
-      || !set_head (converter, options, &beside, &error))
+  if (converter == NULL || !check_calibration_path (options, &error)
+      || !set_head (converter, options, &beside, &error)
+      || (beside != NULL
+          && !runnel_decision_head_save (beside, head_output_path, &error)))
     return report_error (error);
   /* A limit on the size of files is then an error like a full disk. */
   signal (SIGXFSZ, SIG_IGN);
@@ -295,8 +325,7 @@ run (const Options *options)
   report_progress_end ();
   report = work.report;
   error = work.error;
-  if (report == NULL || (beside != NULL
-          && !runnel_decision_head_save (beside, head_output_path, &error)))
+  if (report == NULL)
     return report_error (error);
   if (options->json)
     print_json (report);

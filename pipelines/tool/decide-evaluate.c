@@ -72,7 +72,7 @@ read_field (const char **at, char *ret_end)
       g_string_append_c (field, *p);
     p++;
   }
-  *ret_end = *p;
+  *ret_end = quoted ? '"' : *p;
   *at = *p ? p + 1 : p;
   return g_string_free (g_steal_pointer (&field), FALSE);
 }
@@ -94,7 +94,7 @@ read_examples (Evaluation *self, const char *path, GError **error)
   guint line = 0;
 
   csv = input_read_file (path, &length, error);
-  if (csv == NULL)
+  if (csv == NULL || !input_check_text (csv, length, path, error))
     return FALSE;
   for (at = csv; *at != '\0'; line++) {
     Example *example = g_new0 (Example, 1);
@@ -102,10 +102,11 @@ read_examples (Evaluation *self, const char *path, GError **error)
 
     example->text = read_field (&at, &end);
     example->label = end == ',' ? read_field (&at, &end) : NULL;
-    if (end == ',' || example->label == NULL) {
+    if (end == ',' || end == '"' || example->label == NULL) {
       example_free (example);
       g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_MALFORMED,
-          "%s: record %u is not text,label", path, line + 1);
+          "%s: record %u is not text,label%s", path, line + 1,
+          end == '"' ? ": its quotation mark is never closed" : "");
       return FALSE;
     }
     make_readable (example->label);

@@ -18,8 +18,11 @@ static char *type_name, *layout_name, *head_path, *evaluate_path;
 static char *prior_path;
 static gboolean no_prior;
 static int limit;
-static double temperature;
-static double length_exponent = -1;
+/* What nobody can ask for: the decider's own is taken. */
+#define UNSET (-G_MAXDOUBLE)
+
+static double temperature = UNSET;
+static double length_exponent = UNSET;
 
 static const GOptionEntry entries[] = {
   { "instructions", 'i', 0, G_OPTION_ARG_STRING, &instructions,
@@ -68,7 +71,7 @@ parse_enum (GType type, const char *option, const char *text, int *ret,
     return TRUE;
   value = g_enum_get_value_by_nick (klass, text);
   if (value == NULL) {
-    report_set_usage (error, "%s: there is no '%s'; see --help", option, text);
+    report_set_usage (error, "%s: there is no '%s'", option, text);
     return FALSE;
   }
   *ret = value->value;
@@ -84,7 +87,7 @@ read_options_file (GPtrArray *labels, GPtrArray *descriptions, GError **error)
   gsize length;
 
   text = input_read_file (options_path, &length, error);
-  if (text == NULL)
+  if (text == NULL || !input_check_text (text, length, options_path, error))
     return FALSE;
   lines = g_strsplit (text, "\n", -1);
   for (guint i = 0; lines[i] != NULL; i++) {
@@ -231,9 +234,19 @@ read_prior_texts (RunnelDecider *decider, GError **error)
 
   if (prior_path == NULL)
     return TRUE;
-  text = input_read_file (prior_path, &length, error);
-  if (text == NULL)
+  if (no_prior) {
+    report_set_usage (error, "--prior-texts and --no-prior exclude each other");
     return FALSE;
+  }
+  text = input_read_file (prior_path, &length, error);
+  if (text == NULL || !input_check_text (text, length, prior_path, error))
+    return FALSE;
+  if (strspn (text, " \t\r\n") == length) {
+    g_set_error (error, RUNNEL_ERROR, RUNNEL_ERROR_INVALID_ARGUMENT,
+        "%s: there is no text in it; --prior-texts takes one a line",
+        prior_path);
+    return FALSE;
+  }
   lines = g_strsplit (text, "\n", -1);
   runnel_decider_set_prior_texts (decider, (const char *const *) lines);
   return TRUE;
@@ -247,22 +260,22 @@ set_up (RunnelDecider *decider, GError **error)
   if (!parse_enum (RUNNEL_TYPE_DECISION_LAYOUT, "--layout", layout_name,
           &layout, error))
     return FALSE;
-  if (!(temperature >= 0) || temperature > 1000) {
+  if (temperature != UNSET && !(temperature > 0 && temperature <= 1000)) {
     report_set_usage (error, "--temperature: %g is not above 0 and at most "
         "1000", temperature);
     return FALSE;
   }
-  if (length_exponent != -1
+  if (length_exponent != UNSET
       && !(length_exponent >= 0 && length_exponent <= 2)) {
     report_set_usage (error, "--length-exponent: %g is not between 0 and 2",
         length_exponent);
     return FALSE;
   }
   runnel_decider_set_layout (decider, layout);
-  if (length_exponent != -1)
+  if (length_exponent != UNSET)
     runnel_decider_set_length_exponent (decider, length_exponent);
   runnel_decider_set_use_prior (decider, !no_prior);
-  for (guint i = 0; temperature > 0 && i <= RUNNEL_QUESTION_TYPE_SCORE; i++)
+  for (guint i = 0; temperature != UNSET && i <= RUNNEL_QUESTION_TYPE_SCORE; i++)
     runnel_decider_set_temperature (decider, i, temperature);
   return read_prior_texts (decider, error);
 }

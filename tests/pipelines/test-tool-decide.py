@@ -7,6 +7,7 @@ MAKE-MODEL MAKE-HEAD."""
 
 import json
 import os
+import stat
 import subprocess
 import sys
 
@@ -104,6 +105,13 @@ def test_decide_head ():
     for name in tiny, plain, head:
         bad (2, 'convert', tiny, plain, '--head', head, '--head-output', name,
              says='another file')
+    # What is there and is no file stays what it is, and nothing is converted.
+    pipe = os.path.join (folder.name, 'pipe')
+    os.mkfifo (pipe)
+    os.unlink (plain)
+    bad (1, 'convert', tiny, plain, '--head', head, '--head-output', pipe,
+         says='no regular file')
+    assert stat.S_ISFIFO (os.stat (pipe).st_mode) and not os.path.exists (plain)
 
 
 def test_decide_bad ():
@@ -114,7 +122,15 @@ def test_decide_bad ():
     bad (2, *options, '-i', 'Q', '-o', 'a,b', '--layout', 'x', says='--layout')
     bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature', '-1',
          says='--temperature')
-    for number in '3', 'nan', 'inf':
+    bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature', '0',
+         says='--temperature')
+    bad (2, *options, '-i', 'Q', '-o', 'a,b', '--prior-texts', tiny,
+         '--no-prior', says='exclude')
+    bad (1, *options, '-i', 'Q', '-o', 'a,b', '--prior-texts', tiny,
+         says='tiny.gguf')
+    bad (1, *options, '-i', 'Q', '-o', 'a,b', '--prior-texts', '/dev/null',
+         says='/dev/null.*no text')
+    for number in '3', '-1', 'nan', 'inf':
         bad (2, *options, '-i', 'Q', '-o', 'a,b', '--length-exponent', number,
              says='--length-exponent')
         bad (2, *options, '-i', 'Q', '-o', 'a,b', '--temperature',
@@ -128,7 +144,8 @@ def test_decide_bad ():
     bad (1, *options, '-i', 'Q', '-o', 'a,b', '--head', head,
          says='query_mlp.weight.*not finite')
     labels = os.path.join (folder.name, 'labels.txt')
-    for line, says in (b'a\nb\xff\n', 'UTF-8'), (b'a\n\tb\n', 'is empty'):
+    for line, says in (b'a\nb\xff\n', 'UTF-8'), (b'a\n\tb\n', 'is empty'), \
+            (b'a\nb\n\0\nc\n', 'labels.txt holds a NUL'):
         with open (labels, 'wb') as file:
             file.write (line)
         bad (1, *options, '-i', 'Q', '--options-file', labels, says=says)
@@ -161,9 +178,12 @@ def test_decide_evaluate ():
     assert json.loads (good (*options, '-n', '2', '--json'))['n'] == 2
     for word in ['accuracy', 'ECE', 'reliability', 'by chance']:
         assert word in good (*options), word
-    with open (path, 'w') as file:
-        file.write ('text,label\nonly text\n')
-    bad (1, *options, says='record 2')
+    for text, says in ('text,label\nonly text\n', 'record 2'), \
+            ('text,label\na,b\nc,"d\ne,f\n', 'record 3.*never closed'), \
+            ('text,label\na,b\n\0,d\n', 'set.csv holds a NUL'):
+        with open (path, 'w') as file:
+            file.write (text)
+        bad (1, *options, says=says)
     bad (2, *options, '-n', '-1', says='--limit')
     bad (1, *options, '--prior-texts', '/no/such', says='/no/such')
 

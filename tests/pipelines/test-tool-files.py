@@ -72,6 +72,12 @@ def test_convert ():
     assert sum (errors[1]) > sum (errors[0]) > 0
     bad (1, 'convert', tiny, other, '--calibrate', '/no/such/text',
          says='/no/such/text')
+    bad (1, 'convert', tiny, other, '--calibrate', '/dev/null',
+         says='/dev/null: 0 tokens')
+    bad (2, 'convert', tiny, text, '--calibrate', text, says='--calibrate')
+    link = os.path.join (folder.name, 'link.txt')
+    os.symlink (text, link)
+    bad (2, 'convert', tiny, link, '--calibrate', text, says='--calibrate')
     bad (2, 'convert', tiny, says='a place for the package')
     bad (2, 'convert', tiny, other, '--type', 'int5', says="'int5' is no type")
     bad (2, 'convert', tiny, other, '--group', '48', says='neither 32 nor 64')
