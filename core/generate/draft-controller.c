@@ -71,11 +71,16 @@ get_median (const RunnelCost *cost)
 }
 
 /* Of what was measured in earlier replies the least is kept, and trusted as
- * far as it was then. */
+ * far as it was then; a little less for each reply that did not measure it
+ * again: a time that was disturbed would be avoided for ever. */
 static RunnelCost
 fold (const RunnelCost *cost)
 {
-  RunnelCost folded = { .n = MIN (cost->n, MIN_SAMPLES) };
+  const gboolean is_new = cost->n > cost->n_recalled;
+  RunnelCost folded = { .n = is_new ? MIN (cost->n, MIN_SAMPLES)
+                                    : MAX (cost->n, 1) - 1 };
+
+  folded.n_recalled = folded.n;
 
   for (guint i = 0; i < folded.n; i++)
     folded.samples[i] = get_cost (cost);

@@ -22,7 +22,8 @@ G_BEGIN_DECLS
 /* The last times that something took, in seconds. */
 typedef struct {
   double samples[RUNNEL_COST_SAMPLES];
-  guint n; /* ever */
+  guint n;          /* in this reply, and those below */
+  guint n_recalled; /* that stand for what earlier replies measured */
 } RunnelCost;
 
 /* What passes take on a machine, by their rows: kept from reply to reply. */

@@ -151,6 +151,33 @@ test_recall (void)
   g_assert_cmpuint (runnel_draft_controller_cut (&next, 0, 1, 15), >=, 4);
 }
 
+/* Another program that ran while longer passes were measured is forgotten after
+ * a few replies. */
+static void
+test_disturbed_reply (void)
+{
+  Machine machine = { .row = 0.15, .run = 1000000 };
+  RunnelPassCosts known = { 0 };
+  RunnelDraftController c, undisturbed;
+  double time = 0, best;
+
+  for (guint n_rows = 1; n_rows < G_N_ELEMENTS (known.rows); n_rows++) {
+    RunnelCost *cost = &known.rows[n_rows];
+
+    for (; cost->n < 4; cost->n++)
+      cost->samples[cost->n] =
+        (1 + machine.row * (n_rows - 1)) * (n_rows > 2 ? 3 : 1);
+  }
+  for (guint reply = 0; reply < 4; reply++) {
+    machine.known = &known;
+    time = run (&machine, 100, &c);
+    known = c.costs;
+  }
+  best = run (&machine, 100, &undisturbed);
+  g_assert_cmpfloat (best, <=, 0.35);
+  g_assert_cmpfloat (time, <=, 1.1 * best);
+}
+
 /* Another program that runs while a drafter is asked for the first time does
  * not end drafting. */
 static void
@@ -186,6 +213,8 @@ main (int argc, char **argv)
   g_test_add_func ("/draft-controller/change", test_change);
   g_test_add_func ("/draft-controller/step", test_step);
   g_test_add_func ("/draft-controller/recall", test_recall);
+  g_test_add_func ("/draft-controller/disturbed-reply",
+                   test_disturbed_reply);
   g_test_add_func ("/draft-controller/disturbed-proposal",
                    test_disturbed_proposal);
   g_test_add_func ("/draft-controller/fixed", test_fixed);
